@@ -1,0 +1,50 @@
+/* buf.c - see buf.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+void buf_reserve(struct buf *b, size_t more)
+{
+    size_t cap = b->cap ? b->cap : 256;
+
+    if (b->cap - b->n >= more)
+        return;
+    while (cap - b->n < more)
+        cap *= 2;
+    b->data = mem_realloc(b->data, cap);
+    b->cap = cap;
+}
+
+void buf_release(struct buf *b)
+{
+    free(b->data);
+    *b = (struct buf){ 0 };
+}
+
+char *buf_text(struct buf *b)
+{
+    buf_reserve(b, 1);
+    b->data[b->n] = 0;
+    return (char *)b->data;
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap, again;
+    int n;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n > 0) {
+        buf_reserve(b, (size_t)n + 1);
+        vsnprintf((char *)b->data + b->n, (size_t)n + 1, fmt, again);
+        b->n += (size_t)n;
+    }
+    va_end(again);
+}

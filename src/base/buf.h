@@ -1,0 +1,77 @@
+/* buf.h - a growable run of bytes, and little-endian and LEB128 writers over it.
+ * Start from {0}; buf_release frees.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_BASE_BUF_H
+#define FATHOM_BASE_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct buf {
+    unsigned char *data;
+    size_t n, cap;
+};
+
+void buf_reserve(struct buf *b, size_t more); /* room for MORE bytes past n */
+void buf_release(struct buf *b);
+char *buf_text(struct buf *b); /* NUL-terminated (not counted in n); valid until the next add */
+void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static inline void buf_add(struct buf *b, const void *p, size_t n)
+{
+    if (b->cap - b->n < n)
+        buf_reserve(b, n);
+    if (n)
+        memcpy(b->data + b->n, p, n);
+    b->n += n;
+}
+
+static inline void buf_str(struct buf *b, const char *s)
+{
+    buf_add(b, s, strlen(s));
+}
+
+static inline void buf_u8(struct buf *b, uint8_t x)
+{
+    if (b->n == b->cap)
+        buf_reserve(b, 1);
+    b->data[b->n++] = x;
+}
+
+static inline void buf_u16(struct buf *b, uint16_t x)
+{
+    unsigned char t[2] = { (unsigned char)x, (unsigned char)(x >> 8) };
+    buf_add(b, t, 2);
+}
+
+static inline void buf_u32(struct buf *b, uint32_t x)
+{
+    buf_u16(b, (uint16_t)x);
+    buf_u16(b, (uint16_t)(x >> 16));
+}
+
+static inline void buf_u64(struct buf *b, uint64_t x)
+{
+    buf_u32(b, (uint32_t)x);
+    buf_u32(b, (uint32_t)(x >> 32));
+}
+
+/* Unsigned LEB128, at most 10 bytes. */
+static inline void buf_uleb(struct buf *b, uint64_t x)
+{
+    if (b->cap - b->n < 10)
+        buf_reserve(b, 10);
+    while (x >= 0x80) {
+        b->data[b->n++] = (unsigned char)(x | 0x80);
+        x >>= 7;
+    }
+    b->data[b->n++] = (unsigned char)x;
+}
+
+/* Zigzag then LEB128: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */
+static inline void buf_zig(struct buf *b, int64_t x)
+{
+    buf_uleb(b, ((uint64_t)x << 1) ^ (uint64_t)(x >> 63));
+}
+
+#endif

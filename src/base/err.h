@@ -1,0 +1,34 @@
+/* err.h - how a fallible function says what went wrong.
+ * The caller owns the struct and zeroes it; the first cause is kept, context is added on the
+ * way up.  Only cli/ prints one.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_BASE_ERR_H
+#define FATHOM_BASE_ERR_H
+
+enum err_code {
+    ERR_NONE,
+    ERR_SYSTEM,   /* a system call failed; sys holds its errno */
+    ERR_FORMAT,   /* input is not what it claims to be */
+    ERR_LIMIT,    /* input asks for more than we give */
+    ERR_REFUSED,  /* a permission is missing */
+    ERR_MISSING,  /* something asked for does not exist */
+    ERR_USAGE,    /* the command line is wrong */
+};
+
+struct err {
+    enum err_code code;
+    int sys;
+    char msg[512];
+    char hint[384]; /* what the user can do about it, or "" */
+};
+
+/* Record a failure unless one is recorded already.  E may be NULL.  Always returns -1. */
+int err_set(struct err *e, enum err_code code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same from errno: "FMT: strerror(errno)". */
+int err_sys(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Put "FMT: " before the message.  Always returns -1. */
+int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Say what the user can do; replaces nothing that is there. */
+void err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,185 @@
+/* map.c - see map.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "base/map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+static int read_all(struct map *m, int fd, struct err *e)
+{
+    struct buf b = { 0 };
+
+    for (;;) {
+        ssize_t got;
+
+        buf_reserve(&b, 1 << 16);
+        got = read(fd, b.data + b.n, b.cap - b.n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            buf_release(&b);
+            return err_sys(e, "cannot read");
+        }
+        if (got == 0)
+            break;
+        b.n += (size_t)got;
+    }
+    m->data = b.data;
+    m->size = b.n;
+    m->mapped = false;
+    return 0;
+}
+
+int map_fd(struct map *m, int fd, struct err *e)
+{
+    struct stat st;
+    void *p;
+
+    *m = (struct map){ 0 };
+    if (fstat(fd, &st) < 0)
+        return err_sys(e, "cannot look at the file");
+    if (S_ISDIR(st.st_mode))
+        return err_set(e, ERR_FORMAT, "is a folder, not a file");
+    if (!S_ISREG(st.st_mode) || st.st_size == 0)
+        return read_all(m, fd, e);
+    p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED)
+        return read_all(m, fd, e);
+    m->data = p;
+    m->size = (size_t)st.st_size;
+    m->mapped = true;
+    return 0;
+}
+
+int map_open(struct map *m, const char *path, struct err *e)
+{
+    int fd, rc;
+
+    *m = (struct map){ 0 };
+    if (strcmp(path, "-") == 0)
+        return map_fd(m, STDIN_FILENO, e) < 0 ? err_wrap(e, "standard input") : 0;
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(e, "%s", path);
+    rc = map_fd(m, fd, e);
+    close(fd);
+    return rc < 0 ? err_wrap(e, "%s", path) : 0;
+}
+
+void map_close(struct map *m)
+{
+    if (m->mapped)
+        munmap((void *)m->data, m->size);
+    else
+        free((void *)m->data);
+    *m = (struct map){ 0 };
+}
+
+long map_read_text(const char *path, char *text, size_t cap)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t n = 0;
+    ssize_t got = 0;
+
+    text[0] = 0;
+    if (fd < 0)
+        return -1;
+    while (n + 1 < cap && (got = read(fd, text + n, cap - 1 - n)) > 0)
+        n += (size_t)got;
+    close(fd);
+    if (got < 0)
+        n = 0;
+    while (n && text[n - 1] == '\n')
+        n--;
+    text[n] = 0;
+    return got < 0 ? -1 : (long)n;
+}
+
+int64_t map_read_int(const char *path, int64_t otherwise)
+{
+    char text[64], *end;
+    long long x;
+
+    if (map_read_text(path, text, sizeof text) <= 0)
+        return otherwise;
+    x = strtoll(text, &end, 10);
+    return end == text ? otherwise : x;
+}
+
+int map_make_dirs(const char *path)
+{
+    char part[PATH_MAX];
+
+    if (strlen(path) >= sizeof part)
+        return -1;
+    strcpy(part, path);
+    for (char *s = part + 1; *s; s++) {
+        if (*s != '/')
+            continue;
+        *s = 0;
+        if (mkdir(part, 0777) < 0 && errno != EEXIST)
+            return -1;
+        *s = '/';
+    }
+    return 0;
+}
+
+int map_write_file(const char *path, const void *data, size_t n, struct err *e)
+{
+    char tmp[PATH_MAX];
+    const char *p = data;
+    int fd;
+
+    if (snprintf(tmp, sizeof tmp, "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof tmp)
+        return err_set(e, ERR_LIMIT, "%s: the path is too long", path);
+    map_make_dirs(path);
+    fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_sys(e, "%s", tmp);
+    while (n) {
+        ssize_t put = write(fd, p, n);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0) {
+            err_sys(e, "%s", tmp);
+            close(fd);
+            unlink(tmp);
+            return -1;
+        }
+        p += put;
+        n -= (size_t)put;
+    }
+    if (close(fd) < 0 || rename(tmp, path) < 0) {
+        err_sys(e, "%s", path);
+        unlink(tmp);
+        return -1;
+    }
+    return 0;
+}
+
+void map_cache_dir(char *path, size_t cap, const char *name)
+{
+    const char *own = getenv("FATHOM_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME"), *slash = *name ? "/" : "";
+    int n = -1;
+
+    path[0] = 0;
+    if (own && *own)
+        n = snprintf(path, cap, "%s%s%s", own, slash, name);
+    else if (xdg && *xdg)
+        n = snprintf(path, cap, "%s/fathom%s%s", xdg, slash, name);
+    else if (home && *home)
+        n = snprintf(path, cap, "%s/.cache/fathom%s%s", home, slash, name);
+    if (n < 0 || (size_t)n >= cap)
+        path[0] = 0;
+}

@@ -1,0 +1,36 @@
+/* map.h - a whole file as bytes: mapped when it is a regular file, read when it is not
+ * (pipe, standard input, /proc).  Start from {0}; map_close accepts a zeroed struct.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_BASE_MAP_H
+#define FATHOM_BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct map {
+    const unsigned char *data;
+    size_t size;
+    bool mapped;
+};
+
+/* PATH "-" is standard input. */
+int map_open(struct map *m, const char *path, struct err *e);
+int map_fd(struct map *m, int fd, struct err *e); /* does not close FD */
+void map_close(struct map *m);
+
+/* A small text file such as /proc/sys/...: its first CAP-1 bytes, NUL-terminated, trailing
+ * newline cut.  Returns the length, or -1 with "" in TEXT. */
+long map_read_text(const char *path, char *text, size_t cap);
+int64_t map_read_int(const char *path, int64_t otherwise);
+
+/* Write all of DATA to PATH through a temporary file and rename, making missing folders. */
+int map_write_file(const char *path, const void *data, size_t n, struct err *e);
+int map_make_dirs(const char *path); /* every folder above PATH's last slash; 0 or -1 */
+/* The user's cache folder for NAME ("" for the top), e.g. ~/.cache/fathom/unwind; "" when
+ * there is none (no HOME).  FATHOM_CACHE overrides.  Does not create it. */
+void map_cache_dir(char *path, size_t cap, const char *name);
+
+#endif

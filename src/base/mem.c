@@ -1,0 +1,124 @@
+/* mem.c - see mem.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARENA_BLOCK = 1 << 16, ALIGN = 16 };
+
+struct arena_block {
+    struct arena_block *before;
+    size_t size;
+};
+
+static void *checked(void *p, size_t n)
+{
+    if (p || n == 0)
+        return p;
+    fprintf(stderr, "fathom: out of memory (%zu bytes asked for)\n", n);
+    exit(1);
+}
+
+void *mem_alloc(size_t n)
+{
+    return checked(malloc(n ? n : 1), n);
+}
+
+void *mem_zalloc(size_t n)
+{
+    return checked(calloc(1, n ? n : 1), n);
+}
+
+void *mem_realloc(void *p, size_t n)
+{
+    return checked(realloc(p, n ? n : 1), n);
+}
+
+char *mem_strndup(const char *s, size_t n)
+{
+    char *copy = mem_alloc(n + 1);
+
+    memcpy(copy, s, n);
+    copy[n] = 0;
+    return copy;
+}
+
+char *mem_strdup(const char *s)
+{
+    return mem_strndup(s, strlen(s));
+}
+
+char *mem_printf(const char *fmt, ...)
+{
+    va_list ap;
+    char *s;
+    int n;
+
+    va_start(ap, fmt);
+    n = vasprintf(&s, fmt, ap);
+    va_end(ap);
+    return checked(n < 0 ? NULL : s, 1);
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+    void *p;
+
+    if (n > SIZE_MAX - ALIGN - sizeof(struct arena_block))
+        checked(NULL, n);
+    n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if ((size_t)(a->end - a->at) < n) {
+        /* Blocks grow with the arena, so that a large model does not mean many blocks. */
+        size_t want = a->used / 4 > ARENA_BLOCK ? a->used / 4 : ARENA_BLOCK;
+        size_t size = sizeof(struct arena_block) + (n > want ? n : want);
+        struct arena_block *b = mem_alloc(size);
+
+        b->before = a->last;
+        b->size = size;
+        a->last = b;
+        a->at = (char *)(b + 1);
+        a->end = (char *)b + size;
+    }
+    p = a->at;
+    a->at += n;
+    a->used += n;
+    return p;
+}
+
+void *arena_zalloc(struct arena *a, size_t n)
+{
+    return memset(arena_alloc(a, n), 0, n);
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+    char *copy = arena_alloc(a, n + 1);
+
+    if (n)
+        memcpy(copy, s, n);
+    copy[n] = 0;
+    return copy;
+}
+
+void arena_release(struct arena *a)
+{
+    for (struct arena_block *b = a->last, *before; b; b = before) {
+        before = b->before;
+        free(b);
+    }
+    memset(a, 0, sizeof *a);
+}
+
+void *vec_grow_(void *v, size_t *cap, size_t need, size_t item)
+{
+    size_t n = *cap ? *cap * 2 : 16;
+
+    while (n < need)
+        n *= 2;
+    if (n > SIZE_MAX / item)
+        checked(NULL, SIZE_MAX);
+    *cap = n;
+    return mem_realloc(v, n * item);
+}

@@ -1,0 +1,46 @@
+/* mem.h - allocation that does not fail, an arena, a growable array.
+ * For tool code only: inside a profiled program nothing here may be called.
+ * mem_* print one sentence and exit when memory is out.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_BASE_MEM_H
+#define FATHOM_BASE_MEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void *mem_alloc(size_t n);                 /* uninitialised */
+void *mem_zalloc(size_t n);                /* zeroed */
+void *mem_realloc(void *p, size_t n);
+char *mem_strdup(const char *s);
+char *mem_strndup(const char *s, size_t n);
+char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Everything allocated from an arena lives until arena_release.  Start from {0}. */
+struct arena {
+    struct arena_block *last;
+    char *at, *end;
+    size_t used; /* bytes handed out */
+};
+void *arena_alloc(struct arena *a, size_t n); /* 16-aligned, uninitialised */
+void *arena_zalloc(struct arena *a, size_t n);
+char *arena_strndup(struct arena *a, const char *s, size_t n);
+void arena_release(struct arena *a); /* back to {0} */
+
+/* VEC(int) xs = {0}; *vec_add(&xs) = 3; xs.v[0]; vec_release(&xs) */
+#define VEC(type)     \
+    struct {          \
+        type *v;      \
+        size_t n, cap; \
+    }
+void *vec_grow_(void *v, size_t *cap, size_t need, size_t item);
+#define vec_reserve(x, count)                                                           \
+    ((x)->cap < (count)                                                                 \
+         ? (void)((x)->v = vec_grow_((x)->v, &(x)->cap, (count), sizeof *(x)->v))       \
+         : (void)0)
+#define vec_add(x) (vec_reserve((x), (x)->n + 1), &(x)->v[(x)->n++])
+#define vec_push(x, value) (*vec_add(x) = (value))
+#define vec_clear(x) ((x)->n = 0)
+#define vec_release(x) (free((x)->v), (x)->v = NULL, (x)->n = (x)->cap = 0)
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif

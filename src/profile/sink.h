@@ -1,0 +1,147 @@
+/* sink.h - the narrow waist.
+ *
+ * Whoever produces a profile (collector, importer, file reader) calls a sink; whoever consumes
+ * one (the in-memory model, the file writer, a streaming exporter) is one.
+ *
+ * Rules.  Ids of each kind are dense from 1 in order of definition; 0 means none.  A
+ * definition precedes its use, with one exception: resolve() may come any time before end().
+ * A NULL call is skipped.  A sink keeps its first failure and reports it from end(), which is
+ * called exactly once and frees nothing.  Text is UTF-8 and not NUL-terminated unless said;
+ * structs are only valid during the call.  Times are nanoseconds of one clock, named by meta
+ * "clock"; 0 where unknown.
+ *
+ * Stacks are a prefix tree: a stack id names (parent stack, frame), and its parent is the
+ * caller; parent 0 is a root.  A sample's stack id is its leaf.
+ *
+ * A frame is a place in a program: an address in a module, or only a name.  resolve() says
+ * what source functions the frame stands for, outermost first: one for an ordinary frame,
+ * more where calls were inlined.  A frame that is never resolved is shown as its module and
+ * address.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_PROFILE_SINK_H
+#define FATHOM_PROFILE_SINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum metric_flag {
+    METRIC_EXACT = 1,   /* counted or measured in full, not sampled: no confidence interval */
+    METRIC_OFF_CPU = 2, /* time spent waiting */
+    METRIC_LIVE = 4,    /* what is left at the end (leaked bytes), not what happened */
+};
+
+struct metric { /* "cpu" in "ns", "alloc" in "bytes", "cycles" in "events" ... */
+    uint32_t name, unit, about; /* strings */
+    uint32_t flags;             /* enum metric_flag */
+    uint64_t period;            /* asked weight per sample, 0 when not sampled */
+};
+
+struct process {
+    int64_t pid, parent_pid;
+    uint32_t name;    /* string: comm */
+    uint32_t command; /* string: command line, 0 when unknown */
+    uint64_t start_ns, end_ns;
+};
+
+struct thread {
+    uint32_t process; /* process id in this profile */
+    uint32_t name;    /* string */
+    int64_t tid;
+    uint64_t start_ns, end_ns;
+};
+
+enum module_kind { MODULE_FILE, MODULE_KERNEL, MODULE_VDSO, MODULE_JIT, MODULE_SCRIPT, MODULE_NONE };
+
+struct module { /* a file that code came from */
+    uint32_t path; /* string: as the target saw it; "[kernel]", "[vdso]", "[jit]" ... */
+    uint32_t kind; /* enum module_kind */
+    uint8_t build_id[20];
+    uint8_t build_id_size; /* 0 when unknown */
+};
+
+enum frame_kind { FRAME_NATIVE, FRAME_KERNEL, FRAME_JIT, FRAME_PYTHON, FRAME_SCRIPT, FRAME_ZONE, FRAME_NOTE };
+
+enum frame_flag {
+    FRAME_TRUNCATED = 1, /* "[truncated]": the stack was cut below here */
+    FRAME_JOINED = 2,    /* the rest below was taken from an earlier full stack */
+    FRAME_RETURN = 4,    /* address is a return address: the call is before it */
+};
+
+struct frame {
+    uint32_t kind, flags;
+    uint32_t module;  /* 0 when unknown */
+    uint64_t address; /* file-relative ELF virtual address in module, 0 when only a name */
+};
+
+struct function {
+    uint32_t name;        /* string, demangled */
+    uint32_t linkage_name; /* string as linked, 0 when the same */
+    uint32_t file;        /* string, 0 when unknown */
+    uint32_t line;        /* where it is declared, 0 when unknown */
+    uint32_t module;      /* 0 when unknown */
+};
+
+struct location { /* one source position within a frame */
+    uint32_t function;
+    uint32_t line; /* 0 when unknown */
+};
+
+struct sample {
+    uint64_t time_ns;
+    uint32_t thread, stack, metric;
+    int32_t cpu;     /* -1 when unknown */
+    int64_t weight;  /* in the metric's unit */
+    uint64_t count;  /* events that make up the weight; 1 for one sample */
+};
+
+struct span { /* something with a name, a beginning and an end on a thread */
+    uint64_t start_ns, duration_ns;
+    uint32_t thread, name, stack; /* stack 0 when none */
+    uint32_t detail;              /* string: arguments, 0 when none */
+};
+
+struct counter {
+    uint64_t time_ns;
+    uint32_t process, name, unit; /* strings; process 0 = machine-wide */
+    double value;
+};
+
+/* Text of a source file, or bytes of code, kept so that a profile opens elsewhere. */
+struct source_text {
+    uint32_t file;
+    const char *text;
+    size_t size;
+};
+struct code_bytes {
+    uint32_t module;
+    uint64_t address; /* of bytes[0], file-relative as in struct frame */
+    const unsigned char *bytes;
+    size_t size;
+};
+
+struct sink {
+    void (*meta)(struct sink *s, const char *key, const char *value); /* NUL-terminated */
+    void (*string)(struct sink *s, const char *text, size_t n);
+    void (*metric)(struct sink *s, const struct metric *m);
+    void (*process)(struct sink *s, const struct process *p);
+    void (*thread)(struct sink *s, const struct thread *t);
+    /* Later facts about a process or thread already defined: name, command, end. */
+    void (*update_process)(struct sink *s, uint32_t id, const struct process *p);
+    void (*update_thread)(struct sink *s, uint32_t id, const struct thread *t);
+    void (*module)(struct sink *s, const struct module *m);
+    void (*frame)(struct sink *s, const struct frame *f);
+    void (*stack)(struct sink *s, uint32_t parent, uint32_t frame);
+    void (*sample)(struct sink *s, const struct sample *m);
+    void (*span)(struct sink *s, const struct span *p);
+    void (*counter)(struct sink *s, const struct counter *c);
+    void (*function)(struct sink *s, const struct function *f);
+    void (*resolve)(struct sink *s, uint32_t frame, const struct location *chain, size_t n);
+    void (*source)(struct sink *s, const struct source_text *t);
+    void (*code)(struct sink *s, const struct code_bytes *c);
+    int (*end)(struct sink *s, struct err *e);
+};
+
+#endif

@@ -1,0 +1,100 @@
+/* unwind.h - from registers and stack bytes to return addresses.
+ *
+ * A module's .eh_frame/.debug_frame is compiled once (unw_table_*), kept in a cache file by
+ * build id, and used for every process that maps the module.  The tables hold no pointers, so
+ * that they can be mapped from the cache, shared, or loaded elsewhere unchanged.
+ *
+ * unw_step/unw_walk allocate nothing, take no lock and read memory only through the caller's
+ * reader: they are async-signal-safe.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_UNWIND_UNWIND_H
+#define FATHOM_UNWIND_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum unw_arch { UNW_X86_64, UNW_AARCH64 };
+
+/* Compiled unwind rules of one ELF file; addresses are the file's own virtual addresses. */
+struct unw_table;
+
+/* Compile the CFI of the ELF image IMAGE (whole file bytes, untrusted).  NULL with *E set when
+ * it is not an ELF file of a known machine; a file without CFI gives an empty table. */
+struct unw_table *unw_table_build(const void *image, size_t size, struct err *e);
+/* The table for the file open at FD, through the cache folder when BUILD_ID is given:
+ * mapped if it is there, else built and stored. */
+struct unw_table *unw_table_open(int fd, const uint8_t *build_id, size_t build_id_size,
+                                 struct err *e);
+void unw_table_free(struct unw_table *t);
+
+struct unw_table_info {
+    enum unw_arch arch;
+    uint64_t rows, rules, bytes; /* bytes: of rows and rules together */
+    uint64_t low, high;          /* address range covered */
+    bool from_cache;
+};
+struct unw_table_info unw_table_info(const struct unw_table *t);
+/* Start address of the FDE that covers ADDRESS (for naming stripped code), or 0. */
+uint64_t unw_table_function_start(const struct unw_table *t, uint64_t address);
+
+/* What a process has mapped: executable ranges, each with a table (may be NULL). */
+struct unw_space;
+struct unw_space *unw_space_new(enum unw_arch arch);
+struct unw_space *unw_space_copy(const struct unw_space *from); /* fork */
+void unw_space_free(struct unw_space *s);
+/* Map [START, END); address ADDR there is virtual address ADDR - BIAS in the file.  MODULE is
+ * the caller's number, given back by unw_space_find.  Replaces what was mapped there. */
+void unw_space_map(struct unw_space *s, uint64_t start, uint64_t end, uint64_t bias,
+                   const struct unw_table *t, uint32_t module);
+void unw_space_unmap(struct unw_space *s, uint64_t start, uint64_t end);
+
+struct unw_range {
+    uint64_t start, end, bias;
+    const struct unw_table *table;
+    uint32_t module;
+};
+const struct unw_range *unw_space_find(const struct unw_space *s, uint64_t address);
+
+struct unw_regs {
+    uint64_t pc, sp, fp;
+    uint64_t lr; /* aarch64 only */
+};
+
+/* Stack bytes copied at SP: [base, base + size). */
+struct unw_stack {
+    uint64_t base;
+    const unsigned char *data;
+    size_t size;
+};
+
+enum unw_end {
+    UNW_ROOT,      /* reached the outermost frame */
+    UNW_CUT,       /* needed bytes beyond the copied stack */
+    UNW_LOST,      /* no rule and no plausible frame pointer */
+    UNW_FULL,      /* more frames than asked for */
+};
+
+struct unw_frame {
+    uint64_t pc;    /* as executed; for callers the return address */
+    uint64_t sp;    /* in that frame, before the call returned: joins stacks by (pc, sp) */
+    bool is_return; /* look up pc - 1 */
+};
+
+struct unw_walk_stats {
+    uint64_t frames, cache_hits, by_rule, by_fp, by_guess;
+};
+
+/* Address-keyed rule cache shared by all spaces of one recorder; not thread-safe. */
+struct unw_cache;
+struct unw_cache *unw_cache_new(void);
+void unw_cache_free(struct unw_cache *c);
+const struct unw_walk_stats *unw_cache_stats(const struct unw_cache *c);
+
+/* Walk from REGS.  Fills at most CAP frames, leaf first, *N of them.  CACHE may be NULL. */
+enum unw_end unw_walk(const struct unw_space *s, struct unw_cache *cache, struct unw_regs regs,
+                      const struct unw_stack *stack, struct unw_frame *frames, size_t cap,
+                      size_t *n);
+
+#endif

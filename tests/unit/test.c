@@ -1,0 +1,111 @@
+/* test.c - unit-tests [WORD]: run every test, or those whose name holds WORD; TAP output.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SKIPPED = 77, SECONDS_EACH = 120 };
+
+static struct test *first;
+static char scratch[64];
+
+void test_register(struct test *t)
+{
+    struct test **at = &first;
+
+    while (*at && strcmp((*at)->name, t->name) < 0)
+        at = &(*at)->next;
+    t->next = *at;
+    *at = t;
+}
+
+void test_fail(const char *file, int line, const char *fmt, ...)
+{
+    va_list ap;
+
+    fprintf(stdout, "# %s:%d: ", file, line);
+    va_start(ap, fmt);
+    vfprintf(stdout, fmt, ap);
+    va_end(ap);
+    fputc('\n', stdout);
+    fflush(stdout);
+    _exit(1);
+}
+
+void test_skip(const char *why)
+{
+    printf("# skipped: %s\n", why);
+    fflush(stdout);
+    _exit(SKIPPED);
+}
+
+const char *test_dir(void)
+{
+    static char dir[96];
+    static int n;
+
+    snprintf(dir, sizeof dir, "mkdir -p %s/%d", scratch, ++n);
+    if (system(dir) != 0)
+        test_fail(__FILE__, __LINE__, "cannot make a folder");
+    snprintf(dir, sizeof dir, "%s/%d", scratch, n);
+    return dir;
+}
+
+const char *test_file(const void *data, size_t n)
+{
+    static char path[96];
+    static int count;
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/file%d", scratch, ++count);
+    f = fopen(path, "wb");
+    if (!f || fwrite(data, 1, n, f) != n || fclose(f) != 0)
+        test_fail(__FILE__, __LINE__, "cannot write %s", path);
+    return path;
+}
+
+static int run_one(const struct test *t)
+{
+    int status;
+    pid_t pid;
+    char remove[96];
+
+    strcpy(scratch, "/tmp/fathom-unit-XXXXXX");
+    if (!mkdtemp(scratch))
+        exit(1);
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0) {
+        alarm(SECONDS_EACH);
+        t->run();
+        fflush(stdout);
+        exit(0);
+    }
+    waitpid(pid, &status, 0);
+    snprintf(remove, sizeof remove, "rm -rf %s", scratch);
+    if (system(remove) != 0)
+        fprintf(stderr, "cannot remove %s\n", scratch);
+    if (WIFSIGNALED(status))
+        printf("# killed by signal %d\n", WTERMSIG(status));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int main(int argc, char **argv)
+{
+    int n = 0, failed = 0;
+
+    for (const struct test *t = first; t; t = t->next) {
+        int rc;
+
+        if (argc > 1 && !strstr(t->name, argv[1]))
+            continue;
+        rc = run_one(t);
+        failed += rc != 0 && rc != SKIPPED;
+        printf("%s %d - %s%s\n", rc == 0 || rc == SKIPPED ? "ok" : "not ok", ++n, t->name,
+               rc == SKIPPED ? " # SKIP" : "");
+    }
+    printf("1..%d\n", n);
+    return failed != 0;
+}

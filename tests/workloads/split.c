@@ -1,0 +1,47 @@
+/* split.c - two functions with a known share: 70 % in one, 30 % in two.
+ * build: split gcc -O2 -g -fomit-frame-pointer -o @OUT@ @IN@
+ * build: split-fp gcc -O2 -g -fno-omit-frame-pointer -o @OUT@ @IN@
+ * build: split-stripped gcc -O2 -fomit-frame-pointer -s -o @OUT@ @IN@
+ * build: split-static gcc -O2 -g -static -o @OUT@ @IN@
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static volatile uint64_t keep;
+
+__attribute__((noinline)) static void spin(long n)
+{
+    uint64_t x = 88172645463325252u;
+
+    for (long i = 0; i < n; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    keep = x;
+}
+
+__attribute__((noinline)) static void one(long n)
+{
+    spin(n * 7);
+    keep++;
+}
+
+__attribute__((noinline)) static void two(long n)
+{
+    spin(n * 3);
+    keep++;
+}
+
+int main(int argc, char **argv)
+{
+    long rounds = argc > 1 ? atol(argv[1]) : 100;
+
+    for (long i = 0; i < rounds; i++) {
+        one(300000);
+        two(300000);
+    }
+    printf("%lu\n", (unsigned long)keep);
+    return 0;
+}
