@@ -1,8 +1,41 @@
 /* main.c - find the command and run it.  SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+static void print_overview(FILE *to)
+{
+    fprintf(to, "fathom - why is this program slow, and did a change help?\n\n"
+                "usage: fathom COMMAND [options]\n\n");
+    for (size_t i = 0; commands[i]; i++)
+        fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(to, "\nfathom COMMAND -h explains one; man fathom-COMMAND says more.\n");
+}
 
 int main(int argc, char **argv)
 {
-    printf("fathom " FATHOM_VERSION "\n");
-    return 0;
+    const struct command *c;
+
+    if (argc < 2) {
+        print_overview(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        c = argc > 2 ? command_find(argv[2]) : NULL;
+        if (c)
+            return command_main(c, 2, (char *[]){ argv[2], (char[]){ "-h" }, NULL });
+        print_overview(stdout);
+        return EXIT_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0)
+        argv[1] = (char[]){ "version" };
+    c = command_find(argv[1]);
+    if (!c) {
+        fprintf(stderr, "fathom: there is no command \"%s\"; fathom -h lists them\n", argv[1]);
+        return EXIT_USAGE;
+    }
+    return command_main(c, argc - 1, argv + 1);
 }

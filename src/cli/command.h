@@ -1,0 +1,29 @@
+/* command.h - a command is a descriptor.  To add one: cmd_x.c with `const struct command cmd_x`,
+ * one line in commands.def, and docs/cli/x.md; a test checks that they agree.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_CLI_COMMAND_H
+#define FATHOM_CLI_COMMAND_H
+
+#include "base/err.h"
+#include "text/opts.h"
+
+enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_THRESHOLD = 3 };
+
+struct command {
+    const char *name;
+    const char *summary;              /* one line, lower case, no full stop */
+    const char *usage;                /* "report [options] FILE | -- CMD..." ; lines by \n */
+    const char *examples;             /* lines for help, each "command   what it does" */
+    const struct opts_table *options; /* ended by { 0 } */
+    size_t args_size;                 /* the zeroed struct that options fill */
+    const void *defaults;             /* copied into it first, may be NULL */
+    int stop_at_operand;              /* the first operand begins a command line */
+    /* Returns an exit status; -1 means failed with *E set. */
+    int (*run)(void *args, const struct opts_rest *rest, struct err *e);
+};
+
+extern const struct command *const commands[]; /* NULL-terminated, in help order */
+const struct command *command_find(const char *name);
+int command_main(const struct command *c, int argc, char **argv);
+
+#endif

@@ -1,0 +1,44 @@
+/* formats.h - every file format fathom reads or writes, one row each in formats.def.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_FORMATS_FORMATS_H
+#define FATHOM_FORMATS_FORMATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "profile/profile.h"
+#include "text/out.h"
+
+struct import_input {
+    const unsigned char *data; /* the whole file, decompressed if it was gzip or zstd */
+    size_t size;
+    const char *path; /* as given, for messages; "-" for standard input */
+};
+
+struct export_options {
+    const char *metric;  /* NULL: the first */
+    const char *title;   /* NULL: the command */
+    bool inverted;
+};
+
+struct format {
+    const char *name;      /* "pprof" */
+    const char *extension; /* ".pb.gz", for choosing by output name; NULL when none */
+    const char *about;     /* one line */
+    /* How sure we are that this is the format, 0 (not at all) to 100; NULL: not imported. */
+    int (*recognise)(const struct import_input *in);
+    /* Produce into SINK, end() included. */
+    int (*import)(const struct import_input *in, struct sink *out, struct err *e);
+    int (*write)(const struct profile *p, const struct export_options *o, struct out *out,
+                 struct err *e);
+};
+
+extern const struct format *const formats[]; /* NULL-terminated */
+const struct format *format_find(const char *name);
+const struct format *format_recognise(const struct import_input *in); /* NULL: none */
+
+/* Open any profile we can recognise, own or foreign, "-" for standard input. */
+struct profile *format_open(const char *path, struct err *e);
+
+#endif

@@ -1,0 +1,51 @@
+/* intern.h - for producers: give each distinct thing one id and define it to the sink once.
+ *
+ * An intern stands before a sink; calling intern_x returns the id and calls sink->x only when
+ * the thing is new.  One intern per sink, and all definitions of a producer go through it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_PROFILE_INTERN_H
+#define FATHOM_PROFILE_INTERN_H
+
+#include <stdbool.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "profile/sink.h"
+
+struct intern {
+    struct sink *out;
+    struct arena arena;
+    struct index strings, functions, modules, frames, named, stacks;
+    VEC(struct intern_text {
+        const char *s;
+        uint32_t n;
+    }) string;
+    VEC(struct function) function;
+    VEC(struct module) module;
+    VEC(struct frame) frame;
+    VEC(struct location) named_frame; /* by frame id: its only location, {0} for others */
+    VEC(struct intern_node { uint32_t parent, frame; }) stack;
+    uint32_t n_metrics, n_processes, n_threads;
+};
+
+void intern_init(struct intern *in, struct sink *out);
+void intern_release(struct intern *in);
+
+uint32_t intern_string(struct intern *in, const char *s, size_t n);
+uint32_t intern_cstr(struct intern *in, const char *s); /* NULL or "" is 0 */
+uint32_t intern_module(struct intern *in, const struct module *m); /* by path and build id */
+uint32_t intern_frame(struct intern *in, const struct frame *f);
+uint32_t intern_function(struct intern *in, const struct function *f);
+/* A frame that is only a name: defined, and resolved to FUNCTION at LINE. */
+uint32_t intern_named_frame(struct intern *in, enum frame_kind kind, uint32_t function,
+                            uint32_t line);
+uint32_t intern_stack(struct intern *in, uint32_t parent, uint32_t frame);
+/* These are always new. */
+uint32_t intern_metric(struct intern *in, const struct metric *m);
+uint32_t intern_process(struct intern *in, const struct process *p);
+uint32_t intern_thread(struct intern *in, const struct thread *t);
+
+/* Text of string ID; "" for 0.  NUL-terminated, valid until intern_release. */
+const char *intern_text_of(const struct intern *in, uint32_t id);
+
+#endif

@@ -1,0 +1,60 @@
+/* profile.h - a profile in memory.
+ *
+ * Built by feeding its sink; owned whole: profile_free frees everything in it.  All tables are
+ * indexed by id - 1 (ids are from 1; 0 means none); the accessors take ids and answer for 0.
+ * Every id stored in a profile is in range: the sink refuses others.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_PROFILE_PROFILE_H
+#define FATHOM_PROFILE_PROFILE_H
+
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "profile/sink.h"
+
+struct profile_text {
+    const char *s; /* NUL-terminated */
+    uint32_t n;
+};
+
+struct profile_meta {
+    const char *key, *value;
+};
+
+struct profile {
+    struct arena arena;
+    VEC(struct profile_meta) meta;
+    VEC(struct profile_text) string;
+    VEC(struct metric) metric;
+    VEC(struct process) process;
+    VEC(struct thread) thread;
+    VEC(struct module) module;
+    VEC(struct frame) frame;
+    VEC(struct function) function;
+    /* Frame id - 1: chain is location[first .. first + n), outermost first; n = 0 unresolved. */
+    VEC(struct profile_chain { uint32_t first, n; }) chain;
+    VEC(struct location) location;
+    VEC(struct profile_node { uint32_t parent, frame; }) stack; /* parent id < own id */
+    VEC(struct sample) sample;
+    VEC(struct span) span;
+    VEC(struct counter) counter;
+    VEC(struct source_text) source; /* text in the arena */
+    VEC(struct code_bytes) code;    /* bytes in the arena */
+    /* What the reader could not deliver, for every report to say: "" when whole. */
+    const char *damage;
+    uint64_t missing_bytes;
+};
+
+struct profile *profile_new(void);
+void profile_free(struct profile *p);
+/* The sink that fills P; owned by P.  Its end() checks what is left to check. */
+struct sink *profile_sink(struct profile *p);
+/* Send all of P into SINK, definitions first, end() not called. */
+void profile_replay(const struct profile *p, struct sink *out);
+
+const char *profile_string(const struct profile *p, uint32_t id);   /* "" for 0 */
+const char *profile_meta(const struct profile *p, const char *key); /* "" when absent */
+double profile_meta_number(const struct profile *p, const char *key, double otherwise);
+uint32_t profile_find_metric(const struct profile *p, const char *name); /* id or 0 */
+
+#endif

@@ -1,0 +1,332 @@
+/* json_read.c - the reader half of json.h: one token at a time, no recursion, no copies except
+ * for strings with escapes.  SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/json.h"
+
+void json_reader_init(struct json_reader *r, const char *text, size_t n)
+{
+    memset(r, 0, sizeof *r);
+    r->at = r->start = text;
+    r->end = text + n;
+}
+
+void json_reader_release(struct json_reader *r)
+{
+    buf_release(&r->scratch);
+}
+
+static enum json_token fail(struct json_reader *r, const char *why)
+{
+    if (!r->error)
+        r->error = why;
+    return r->token = JSON_ERROR;
+}
+
+static void skip_space(struct json_reader *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r'))
+        r->at++;
+}
+
+static int hex4(struct json_reader *r)
+{
+    int x = 0;
+
+    if (r->end - r->at < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        char c = *r->at++;
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0)
+            return -1;
+        x = x * 16 + digit;
+    }
+    return x;
+}
+
+static void add_utf8(struct buf *b, uint32_t c)
+{
+    if (c < 0x80) {
+        buf_u8(b, (uint8_t)c);
+    } else if (c < 0x800) {
+        buf_u8(b, (uint8_t)(0xc0 | c >> 6));
+        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
+    } else if (c < 0x10000) {
+        buf_u8(b, (uint8_t)(0xe0 | c >> 12));
+        buf_u8(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
+        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
+    } else {
+        buf_u8(b, (uint8_t)(0xf0 | c >> 18));
+        buf_u8(b, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
+        buf_u8(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
+        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
+    }
+}
+
+static bool unicode_escape(struct json_reader *r)
+{
+    int c = hex4(r), low;
+
+    if (c < 0)
+        return false;
+    if (c >= 0xd800 && c < 0xdc00 && r->end - r->at >= 6 && r->at[0] == '\\' && r->at[1] == 'u') {
+        const char *before = r->at;
+
+        r->at += 2;
+        low = hex4(r);
+        if (low >= 0xdc00 && low < 0xe000) {
+            add_utf8(&r->scratch, 0x10000u + (((uint32_t)c - 0xd800) << 10) + ((uint32_t)low - 0xdc00));
+            return true;
+        }
+        r->at = before;
+    }
+    add_utf8(&r->scratch, c >= 0xd800 && c < 0xe000 ? 0xfffd : (uint32_t)c);
+    return true;
+}
+
+static bool one_escape(struct json_reader *r)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    const char *p;
+    char c;
+
+    if (r->at >= r->end)
+        return false;
+    c = *r->at++;
+    if (c == 'u')
+        return unicode_escape(r);
+    p = c ? strchr(from, c) : NULL;
+    if (!p)
+        return false;
+    buf_u8(&r->scratch, (uint8_t)to[p - from]);
+    return true;
+}
+
+/* The opening quote has been read. */
+static bool read_string(struct json_reader *r)
+{
+    const char *from = r->at;
+    bool copied = false;
+
+    r->scratch.n = 0;
+    for (;;) {
+        const char *p = r->at;
+
+        while (p < r->end && *p != '"' && *p != '\\')
+            p++;
+        if (p >= r->end)
+            return fail(r, "a string does not end"), false;
+        if (*p == '\\' || copied)
+            buf_add(&r->scratch, r->at, (size_t)(p - r->at));
+        r->at = p + 1;
+        if (*p == '"') {
+            r->text = copied ? (const char *)r->scratch.data : from;
+            r->n = copied ? r->scratch.n : (size_t)(p - from);
+            return true;
+        }
+        copied = true;
+        if (!one_escape(r))
+            return fail(r, "bad escape in a string"), false;
+    }
+}
+
+/* Decimal digits are summed by hand; anything unusual goes to strtod on a bounded copy. */
+static enum json_token read_number(struct json_reader *r)
+{
+    char copy[64];
+    const char *p = r->at;
+    bool plain = true;
+    double x = 0;
+
+    if (p < r->end && *p == '-')
+        p++;
+    if (p >= r->end || *p < '0' || *p > '9')
+        return fail(r, "not a value");
+    for (; p < r->end && ((*p >= '0' && *p <= '9') || *p == '.' || *p == 'e' || *p == 'E' ||
+                          *p == '+' || *p == '-');
+         p++) {
+        plain = plain && *p >= '0' && *p <= '9';
+        x = x * 10 + (*p - '0');
+    }
+    r->text = r->at;
+    r->n = (size_t)(p - r->at);
+    r->at = p;
+    if (plain && r->n <= 15) {
+        r->number = r->text[0] == '-' ? -x : x;
+        return r->token = JSON_NUMBER;
+    }
+    if (r->n >= sizeof copy)
+        return fail(r, "a number is too long");
+    memcpy(copy, r->text, r->n);
+    copy[r->n] = 0;
+    r->number = strtod(copy, NULL);
+    return r->token = JSON_NUMBER;
+}
+
+static enum json_token word(struct json_reader *r, const char *w, enum json_token t)
+{
+    size_t n = strlen(w);
+
+    if ((size_t)(r->end - r->at) < n || memcmp(r->at, w, n) != 0)
+        return fail(r, "not a value");
+    r->at += n;
+    return r->token = t;
+}
+
+static enum json_token open_level(struct json_reader *r, char kind, enum json_token t)
+{
+    if (r->depth == JSON_MAX_DEPTH)
+        return fail(r, "nested too deeply");
+    r->kinds[r->depth++] = (uint8_t)kind;
+    r->at++;
+    r->want_comma = false;
+    return r->token = t;
+}
+
+static enum json_token close_level(struct json_reader *r, char kind, enum json_token t)
+{
+    if (r->depth == 0 || r->kinds[r->depth - 1] != kind || r->want_value)
+        return fail(r, "a bracket does not match");
+    r->depth--;
+    r->at++;
+    r->want_comma = true;
+    return r->token = t;
+}
+
+static enum json_token read_value(struct json_reader *r)
+{
+    r->want_value = false;
+    r->want_comma = true;
+    switch (*r->at) {
+    case '{':
+        return open_level(r, '{', JSON_OBJECT);
+    case '[':
+        return open_level(r, '[', JSON_ARRAY);
+    case '"':
+        r->at++;
+        return read_string(r) ? (r->token = JSON_STRING) : JSON_ERROR;
+    case 't':
+        return word(r, "true", JSON_TRUE);
+    case 'f':
+        return word(r, "false", JSON_FALSE);
+    case 'n':
+        return word(r, "null", JSON_NULL);
+    default:
+        return read_number(r);
+    }
+}
+
+static enum json_token read_key(struct json_reader *r)
+{
+    if (*r->at != '"')
+        return fail(r, "expected a name in quotes");
+    r->at++;
+    if (!read_string(r))
+        return JSON_ERROR;
+    skip_space(r);
+    if (r->at >= r->end || *r->at != ':')
+        return fail(r, "expected a colon");
+    r->at++;
+    r->want_value = true;
+    r->want_comma = false;
+    return r->token = JSON_KEY;
+}
+
+enum json_token json_next(struct json_reader *r)
+{
+    bool in_object;
+
+    if (r->error)
+        return JSON_ERROR;
+    skip_space(r);
+    if (r->at >= r->end)
+        return r->depth || r->want_value ? fail(r, "the text ends too early") : (r->token = JSON_END);
+    if (*r->at == '}')
+        return close_level(r, '{', JSON_OBJECT_END);
+    if (*r->at == ']')
+        return close_level(r, '[', JSON_ARRAY_END);
+    if (r->want_comma && r->depth == 0)
+        return fail(r, "text after the value");
+    if (r->want_comma) {
+        if (*r->at != ',')
+            return fail(r, "expected a comma");
+        r->at++;
+        r->want_comma = false;
+        skip_space(r);
+        if (r->at >= r->end)
+            return fail(r, "the text ends too early");
+        if (*r->at == '}' || *r->at == ']')
+            return json_next(r); /* a trailing comma: common in hand-cut traces */
+    }
+    in_object = r->depth && r->kinds[r->depth - 1] == '{';
+    return in_object && !r->want_value ? read_key(r) : read_value(r);
+}
+
+void json_skip(struct json_reader *r)
+{
+    int depth = r->depth;
+
+    if (r->token == JSON_OBJECT || r->token == JSON_ARRAY)
+        depth--;
+    else if (json_next(r) != JSON_OBJECT && r->token != JSON_ARRAY)
+        return;
+    while (r->depth > depth && json_next(r) > JSON_ERROR)
+        ;
+}
+
+bool json_next_key(struct json_reader *r)
+{
+    return json_next(r) == JSON_KEY;
+}
+
+bool json_text_is(const struct json_reader *r, const char *s)
+{
+    return strlen(s) == r->n && memcmp(r->text, s, r->n) == 0;
+}
+
+static bool next_is_number(struct json_reader *r)
+{
+    enum json_token t = json_next(r);
+
+    if (t == JSON_OBJECT || t == JSON_ARRAY)
+        json_skip(r);
+    return t == JSON_NUMBER;
+}
+
+double json_read_num(struct json_reader *r, double otherwise)
+{
+    return next_is_number(r) ? r->number : otherwise;
+}
+
+int64_t json_read_i64(struct json_reader *r, int64_t otherwise)
+{
+    bool negative;
+    uint64_t x = 0;
+
+    if (!next_is_number(r))
+        return otherwise;
+    negative = r->text[0] == '-';
+    for (size_t i = negative; i < r->n; i++) {
+        if (r->text[i] < '0' || r->text[i] > '9' || x > INT64_MAX / 10 - 1) {
+            /* A fraction, an exponent or a huge value: what a double can say of it. */
+            if (r->number >= 9.2e18 || r->number <= -9.2e18 || isnan(r->number))
+                return otherwise;
+            return (int64_t)r->number;
+        }
+        x = x * 10 + (uint64_t)(r->text[i] - '0');
+    }
+    return negative ? -(int64_t)x : (int64_t)x;
+}
+
+int json_failure(const struct json_reader *r, struct err *e)
+{
+    if (!r->error)
+        return 0;
+    return err_set(e, ERR_FORMAT, "bad JSON at byte %zu: %s", (size_t)(r->at - r->start), r->error);
+}

@@ -1,0 +1,218 @@
+/* json_write.c - the writer half of json.h.  SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "text/json.h"
+
+static void new_line(struct json *j)
+{
+    if (!j->pretty)
+        return;
+    out_char(j->out, '\n');
+    for (int i = 0; i < j->depth; i++)
+        out_str(j->out, "  ");
+}
+
+static void before_item(struct json *j)
+{
+    if (j->after_key) {
+        j->after_key = false;
+        return;
+    }
+    if (j->comma)
+        out_char(j->out, ',');
+    if (j->depth)
+        new_line(j);
+    j->comma = true;
+}
+
+static void open_level(struct json *j, char c)
+{
+    before_item(j);
+    out_char(j->out, c);
+    j->depth++;
+    j->comma = false;
+}
+
+static void close_level(struct json *j, char c)
+{
+    j->depth--;
+    if (j->comma)
+        new_line(j);
+    out_char(j->out, c);
+    j->comma = true;
+    if (j->pretty && j->depth == 0)
+        out_char(j->out, '\n');
+}
+
+void json_object(struct json *j)
+{
+    open_level(j, '{');
+}
+
+void json_array(struct json *j)
+{
+    open_level(j, '[');
+}
+
+void json_end_object(struct json *j)
+{
+    close_level(j, '}');
+}
+
+void json_end_array(struct json *j)
+{
+    close_level(j, ']');
+}
+
+/* Length of the UTF-8 sequence at S (N bytes left), or 0 when it is not one. */
+static size_t utf8_length(const unsigned char *s, size_t n)
+{
+    size_t len = s[0] < 0x80 ? 1 : (s[0] & 0xe0) == 0xc0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : 4;
+
+    if (s[0] < 0x80)
+        return 1;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return len;
+}
+
+static size_t plain_run(const unsigned char *s, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' && s[i] != '\\')
+        i++;
+    return i;
+}
+
+static void escape(struct out *o, unsigned char c)
+{
+    static const char *const names = "\b\b\f\f\n\n\r\r\t\t";
+    static const char *const letters = "bbffnnrrtt";
+    const char *at = c ? strchr(names, c) : NULL;
+
+    out_char(o, '\\');
+    if (c == '"' || c == '\\')
+        out_char(o, (char)c);
+    else if (at)
+        out_char(o, letters[at - names]);
+    else
+        out_printf(o, "u%04x", c);
+}
+
+static void quoted(struct out *o, const char *text, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)text;
+
+    out_char(o, '"');
+    while (n) {
+        size_t run = plain_run(s, n);
+
+        out_add(o, s, run);
+        s += run;
+        n -= run;
+        if (!n)
+            break;
+        run = utf8_length(s, n);
+        if (run > 1)
+            out_add(o, s, run);
+        else if (run == 0)
+            out_str(o, "\\ufffd");
+        else
+            escape(o, *s);
+        run += run == 0;
+        s += run;
+        n -= run;
+    }
+    out_char(o, '"');
+}
+
+void json_key(struct json *j, const char *key)
+{
+    before_item(j);
+    quoted(j->out, key, strlen(key));
+    out_str(j->out, j->pretty ? ": " : ":");
+    j->after_key = true;
+}
+
+void json_strn(struct json *j, const char *s, size_t n)
+{
+    before_item(j);
+    quoted(j->out, s, n);
+}
+
+void json_str(struct json *j, const char *s)
+{
+    json_strn(j, s, strlen(s));
+}
+
+void json_u64(struct json *j, uint64_t x)
+{
+    before_item(j);
+    out_u64(j->out, x);
+}
+
+void json_i64(struct json *j, int64_t x)
+{
+    before_item(j);
+    out_i64(j->out, x);
+}
+
+void json_num(struct json *j, double x, int decimals)
+{
+    before_item(j);
+    if (isfinite(x))
+        out_printf(j->out, "%.*f", decimals, x);
+    else
+        out_str(j->out, "null");
+}
+
+void json_bool(struct json *j, bool x)
+{
+    before_item(j);
+    out_str(j->out, x ? "true" : "false");
+}
+
+void json_null(struct json *j)
+{
+    before_item(j);
+    out_str(j->out, "null");
+}
+
+void json_put_str(struct json *j, const char *key, const char *s)
+{
+    json_key(j, key);
+    json_str(j, s);
+}
+
+void json_put_u64(struct json *j, const char *key, uint64_t x)
+{
+    json_key(j, key);
+    json_u64(j, x);
+}
+
+void json_put_i64(struct json *j, const char *key, int64_t x)
+{
+    json_key(j, key);
+    json_i64(j, x);
+}
+
+void json_put_num(struct json *j, const char *key, double x, int decimals)
+{
+    json_key(j, key);
+    json_num(j, x, decimals);
+}
+
+void json_put_bool(struct json *j, const char *key, bool x)
+{
+    json_key(j, key);
+    json_bool(j, x);
+}

@@ -1,0 +1,44 @@
+/* out.h - buffered writing to a descriptor or to memory; remembers the first failure.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_TEXT_OUT_H
+#define FATHOM_TEXT_OUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct out {
+    struct buf buf;
+    int fd;          /* -1: memory only */
+    int failed;      /* errno of the first failed write */
+    uint64_t written;
+};
+
+/* Start from out_fd(FD) or out_memory(); end with out_close, which flushes and frees. */
+struct out out_fd(int fd);
+struct out out_memory(void);
+void out_flush(struct out *o);
+int out_close(struct out *o, struct err *e); /* does not close the descriptor */
+
+void out_spill_(struct out *o);
+static inline void out_add(struct out *o, const void *p, size_t n)
+{
+    buf_add(&o->buf, p, n);
+    if (o->fd >= 0 && o->buf.n >= 1 << 16)
+        out_spill_(o);
+}
+static inline void out_str(struct out *o, const char *s)
+{
+    out_add(o, s, strlen(s));
+}
+static inline void out_char(struct out *o, char c)
+{
+    buf_u8(&o->buf, (unsigned char)c);
+}
+void out_printf(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void out_u64(struct out *o, uint64_t x); /* decimal, fast */
+void out_i64(struct out *o, int64_t x);
+
+#endif
