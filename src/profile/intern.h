@@ -12,19 +12,24 @@
 #include "base/mem.h"
 #include "profile/sink.h"
 
+struct intern_text {
+    const char *s;
+    uint32_t n;
+};
+struct intern_node {
+    uint32_t parent, frame;
+};
+
 struct intern {
     struct sink *out;
     struct arena arena;
     struct index strings, functions, modules, frames, named, stacks;
-    VEC(struct intern_text {
-        const char *s;
-        uint32_t n;
-    }) string;
+    VEC(struct intern_text) string;
     VEC(struct function) function;
     VEC(struct module) module;
     VEC(struct frame) frame;
     VEC(struct location) named_frame; /* by frame id: its only location, {0} for others */
-    VEC(struct intern_node { uint32_t parent, frame; }) stack;
+    VEC(struct intern_node) stack;
     uint32_t n_metrics, n_processes, n_threads;
 };
 

@@ -21,6 +21,13 @@ struct profile_meta {
     const char *key, *value;
 };
 
+struct profile_chain {
+    uint32_t first, n;
+};
+struct profile_node {
+    uint32_t parent, frame;
+};
+
 struct profile {
     struct arena arena;
     VEC(struct profile_meta) meta;
@@ -32,9 +39,9 @@ struct profile {
     VEC(struct frame) frame;
     VEC(struct function) function;
     /* Frame id - 1: chain is location[first .. first + n), outermost first; n = 0 unresolved. */
-    VEC(struct profile_chain { uint32_t first, n; }) chain;
+    VEC(struct profile_chain) chain;
     VEC(struct location) location;
-    VEC(struct profile_node { uint32_t parent, frame; }) stack; /* parent id < own id */
+    VEC(struct profile_node) stack; /* parent id < own id */
     VEC(struct sample) sample;
     VEC(struct span) span;
     VEC(struct counter) counter;
