@@ -1,0 +1,42 @@
+# The words people type.  Meson and Ninja do the building; tests/run does the testing.
+PREFIX ?= /usr/local
+
+all: build/build.ninja
+	ninja -C build
+
+build/build.ninja: meson.build meson_options.txt
+	@$(MAKE) --no-print-directory configure
+
+# The build lists files by folder, so a new file needs this once.
+configure: setup
+	@tools/configure build
+
+setup:
+	@tools/setup
+
+demo: configure
+	@ninja -C build --quiet
+	@tools/demo
+
+test: setup
+	@tests/run
+
+bench: setup
+	@tools/setup bench
+	@tools/configure build
+	@ninja -C build --quiet
+	@bench/run $(BENCH)
+
+fuzz: setup
+	@fuzz/run $(FUZZ)
+
+lint:
+	@tools/lint
+
+install: all
+	meson install -C build --destdir "$(DESTDIR)"
+
+clean:
+	rm -rf build build-san build-clang build-fuzz
+
+.PHONY: all configure setup demo test bench fuzz lint install clean
