@@ -128,7 +128,8 @@ struct sink {
     void (*metric)(struct sink *s, const struct metric *m);
     void (*process)(struct sink *s, const struct process *p);
     void (*thread)(struct sink *s, const struct thread *t);
-    /* Later facts about a process or thread already defined: name, command, end. */
+    /* Later facts about a process or thread already defined: name, command, end.
+     * A field that is 0 keeps the value it has. */
     void (*update_process)(struct sink *s, uint32_t id, const struct process *p);
     void (*update_thread)(struct sink *s, uint32_t id, const struct thread *t);
     void (*module)(struct sink *s, const struct module *m);

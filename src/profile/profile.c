@@ -1,0 +1,97 @@
+/* profile.c - the model in memory: creation, accessors, replay.  Filling it is profile_load.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "profile/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void profile_free(struct profile *p)
+{
+    if (!p)
+        return;
+    arena_release(&p->arena);
+    vec_release(&p->meta);
+    vec_release(&p->string);
+    vec_release(&p->metric);
+    vec_release(&p->process);
+    vec_release(&p->thread);
+    vec_release(&p->module);
+    vec_release(&p->frame);
+    vec_release(&p->function);
+    vec_release(&p->chain);
+    vec_release(&p->location);
+    vec_release(&p->stack);
+    vec_release(&p->sample);
+    vec_release(&p->span);
+    vec_release(&p->counter);
+    vec_release(&p->source);
+    vec_release(&p->code);
+    free(p);
+}
+
+const char *profile_string(const struct profile *p, uint32_t id)
+{
+    return id && id <= p->string.n ? p->string.v[id - 1].s : "";
+}
+
+const char *profile_meta(const struct profile *p, const char *key)
+{
+    for (size_t i = 0; i < p->meta.n; i++)
+        if (strcmp(p->meta.v[i].key, key) == 0)
+            return p->meta.v[i].value;
+    return "";
+}
+
+double profile_meta_number(const struct profile *p, const char *key, double otherwise)
+{
+    const char *text = profile_meta(p, key);
+    char *end;
+    double x = strtod(text, &end);
+
+    return end == text ? otherwise : x;
+}
+
+uint32_t profile_find_metric(const struct profile *p, const char *name)
+{
+    for (size_t i = 0; i < p->metric.n; i++)
+        if (strcmp(profile_string(p, p->metric.v[i].name), name) == 0)
+            return (uint32_t)i + 1;
+    return 0;
+}
+
+/* Send each item of one table by the sink call of the same kind, when the sink has it. */
+#define REPLAY_EACH(table, call)                          \
+    for (size_t i = 0; out->call && i < p->table.n; i++) \
+    out->call(out, &p->table.v[i])
+
+static void replay_definitions(const struct profile *p, struct sink *out)
+{
+    for (size_t i = 0; out->meta && i < p->meta.n; i++)
+        out->meta(out, p->meta.v[i].key, p->meta.v[i].value);
+    for (size_t i = 0; out->string && i < p->string.n; i++)
+        out->string(out, p->string.v[i].s, p->string.v[i].n);
+    REPLAY_EACH(metric, metric);
+    REPLAY_EACH(process, process);
+    REPLAY_EACH(thread, thread);
+    REPLAY_EACH(module, module);
+    REPLAY_EACH(frame, frame);
+    REPLAY_EACH(function, function);
+    for (size_t i = 0; out->stack && i < p->stack.n; i++)
+        out->stack(out, p->stack.v[i].parent, p->stack.v[i].frame);
+    for (size_t i = 0; out->resolve && i < p->chain.n; i++) {
+        struct profile_chain c = p->chain.v[i];
+
+        if (c.n)
+            out->resolve(out, (uint32_t)i + 1, &p->location.v[c.first], c.n);
+    }
+}
+
+void profile_replay(const struct profile *p, struct sink *out)
+{
+    replay_definitions(p, out);
+    REPLAY_EACH(sample, sample);
+    REPLAY_EACH(span, span);
+    REPLAY_EACH(counter, counter);
+    REPLAY_EACH(source, source);
+    REPLAY_EACH(code, code);
+}

@@ -1,0 +1,317 @@
+/* profile_load.c - the sink that fills a profile.  What it is given may come from an untrusted
+ * file: every id is checked here once, so that no reader of a profile needs to.  After the
+ * first failure nothing more is taken in.
+ *
+ * These may be 0 (none): strings; a thread's process; a module of a frame or function; thread
+ * and stack of a sample or span; a counter's process; a stack's parent.  All other ids must
+ * name something.  SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/profile.h"
+
+struct loader { /* the profile comes first: freed as one */
+    struct profile p;
+    struct sink sink;
+    struct err first;
+};
+
+static struct loader *loader_of(struct sink *s)
+{
+    return (struct loader *)((char *)s - offsetof(struct loader, sink));
+}
+
+static bool is_well(const struct loader *l)
+{
+    return l->first.code == ERR_NONE;
+}
+
+/* True when ID is 0 or defined. */
+static bool known(struct loader *l, const char *what, uint32_t id, size_t n)
+{
+    if (id <= n)
+        return true;
+    err_set(&l->first, ERR_FORMAT, "%s %u is used but only %zu are defined", what, id, n);
+    return false;
+}
+
+static bool defined(struct loader *l, const char *what, uint32_t id, size_t n)
+{
+    if (id)
+        return known(l, what, id, n);
+    err_set(&l->first, ERR_FORMAT, "a %s is missing where one is needed", what);
+    return false;
+}
+
+static bool string_ok(struct loader *l, uint32_t id)
+{
+    return known(l, "string", id, l->p.string.n);
+}
+
+static bool in_range(struct loader *l, const char *what, uint64_t x, uint64_t max)
+{
+    if (x <= max)
+        return true;
+    err_set(&l->first, ERR_FORMAT, "%s %llu is none of those known", what, (unsigned long long)x);
+    return false;
+}
+
+/* Ids are 32 bits: a table may not outgrow them. */
+static bool has_room(struct loader *l, const char *what, size_t n)
+{
+    if (n < UINT32_MAX - 1)
+        return is_well(l);
+    err_set(&l->first, ERR_LIMIT, "more than 4 billion of one kind: %s", what);
+    return false;
+}
+
+static void load_meta(struct sink *s, const char *key, const char *value)
+{
+    struct profile *p = &loader_of(s)->p;
+    const char *copy;
+
+    if (!has_room(loader_of(s), "meta", p->meta.n))
+        return;
+    copy = arena_strndup(&p->arena, value, strlen(value));
+    for (size_t i = 0; i < p->meta.n; i++)
+        if (strcmp(p->meta.v[i].key, key) == 0) { /* the last value holds */
+            p->meta.v[i].value = copy;
+            return;
+        }
+    vec_push(&p->meta,
+             ((struct profile_meta){ arena_strndup(&p->arena, key, strlen(key)), copy }));
+}
+
+static void load_string(struct sink *s, const char *text, size_t n)
+{
+    struct loader *l = loader_of(s);
+
+    if (has_room(l, "strings", l->p.string.n) && in_range(l, "string size", n, INT32_MAX))
+        vec_push(&l->p.string, ((struct profile_text){ arena_strndup(&l->p.arena, text, n),
+                                                       (uint32_t)n }));
+}
+
+static void load_metric(struct sink *s, const struct metric *m)
+{
+    struct loader *l = loader_of(s);
+
+    if (has_room(l, "metrics", l->p.metric.n) && string_ok(l, m->name) &&
+        string_ok(l, m->unit) && string_ok(l, m->about))
+        vec_push(&l->p.metric, *m);
+}
+
+static bool process_ok(struct loader *l, const struct process *p)
+{
+    return string_ok(l, p->name) && string_ok(l, p->command);
+}
+
+static bool thread_ok(struct loader *l, const struct thread *t)
+{
+    return known(l, "process", t->process, l->p.process.n) && string_ok(l, t->name);
+}
+
+static void load_process(struct sink *s, const struct process *p)
+{
+    struct loader *l = loader_of(s);
+
+    if (has_room(l, "processes", l->p.process.n) && process_ok(l, p))
+        vec_push(&l->p.process, *p);
+}
+
+static void load_thread(struct sink *s, const struct thread *t)
+{
+    struct loader *l = loader_of(s);
+
+    if (has_room(l, "threads", l->p.thread.n) && thread_ok(l, t))
+        vec_push(&l->p.thread, *t);
+}
+
+/* An update says only what it knows: 0 leaves what was there. */
+#define keep_new(old, new) ((new) ? (void)((old) = (new)) : (void)0)
+
+static void load_update_process(struct sink *s, uint32_t id, const struct process *p)
+{
+    struct loader *l = loader_of(s);
+
+    struct process *old;
+
+    if (!is_well(l) || !defined(l, "process", id, l->p.process.n) || !process_ok(l, p))
+        return;
+    old = &l->p.process.v[id - 1];
+    keep_new(old->name, p->name);
+    keep_new(old->command, p->command);
+    keep_new(old->pid, p->pid);
+    keep_new(old->parent_pid, p->parent_pid);
+    keep_new(old->start_ns, p->start_ns);
+    keep_new(old->end_ns, p->end_ns);
+}
+
+static void load_update_thread(struct sink *s, uint32_t id, const struct thread *t)
+{
+    struct loader *l = loader_of(s);
+
+    struct thread *old;
+
+    if (!is_well(l) || !defined(l, "thread", id, l->p.thread.n) || !thread_ok(l, t))
+        return;
+    old = &l->p.thread.v[id - 1];
+    keep_new(old->process, t->process);
+    keep_new(old->name, t->name);
+    keep_new(old->tid, t->tid);
+    keep_new(old->start_ns, t->start_ns);
+    keep_new(old->end_ns, t->end_ns);
+}
+
+static void load_module(struct sink *s, const struct module *m)
+{
+    struct loader *l = loader_of(s);
+
+    if (has_room(l, "modules", l->p.module.n) && string_ok(l, m->path) &&
+        in_range(l, "module kind", m->kind, MODULE_NONE) &&
+        in_range(l, "build id size", m->build_id_size, sizeof m->build_id))
+        vec_push(&l->p.module, *m);
+}
+
+static void load_frame(struct sink *s, const struct frame *f)
+{
+    struct loader *l = loader_of(s);
+
+    if (!has_room(l, "frames", l->p.frame.n) || !known(l, "module", f->module, l->p.module.n) ||
+        !in_range(l, "frame kind", f->kind, FRAME_NOTE))
+        return;
+    vec_push(&l->p.frame, *f);
+    vec_push(&l->p.chain, ((struct profile_chain){ 0, 0 }));
+}
+
+static void load_stack(struct sink *s, uint32_t parent, uint32_t frame)
+{
+    struct loader *l = loader_of(s);
+
+    if (has_room(l, "stacks", l->p.stack.n) && known(l, "stack", parent, l->p.stack.n) &&
+        defined(l, "frame", frame, l->p.frame.n))
+        vec_push(&l->p.stack, ((struct profile_node){ parent, frame }));
+}
+
+static void load_sample(struct sink *s, const struct sample *m)
+{
+    struct loader *l = loader_of(s);
+
+    if (is_well(l) && known(l, "thread", m->thread, l->p.thread.n) &&
+        known(l, "stack", m->stack, l->p.stack.n) &&
+        defined(l, "metric", m->metric, l->p.metric.n))
+        vec_push(&l->p.sample, *m);
+}
+
+static void load_span(struct sink *s, const struct span *x)
+{
+    struct loader *l = loader_of(s);
+
+    if (is_well(l) && known(l, "thread", x->thread, l->p.thread.n) && string_ok(l, x->name) &&
+        known(l, "stack", x->stack, l->p.stack.n) && string_ok(l, x->detail))
+        vec_push(&l->p.span, *x);
+}
+
+static void load_counter(struct sink *s, const struct counter *c)
+{
+    struct loader *l = loader_of(s);
+
+    if (is_well(l) && known(l, "process", c->process, l->p.process.n) &&
+        string_ok(l, c->name) && string_ok(l, c->unit))
+        vec_push(&l->p.counter, *c);
+}
+
+static void load_function(struct sink *s, const struct function *f)
+{
+    struct loader *l = loader_of(s);
+
+    if (has_room(l, "functions", l->p.function.n) && string_ok(l, f->name) &&
+        string_ok(l, f->linkage_name) && string_ok(l, f->file) &&
+        known(l, "module", f->module, l->p.module.n))
+        vec_push(&l->p.function, *f);
+}
+
+static void load_resolve(struct sink *s, uint32_t frame, const struct location *chain, size_t n)
+{
+    struct loader *l = loader_of(s);
+    size_t first = l->p.location.n;
+
+    if (!has_room(l, "locations", first + n) || !defined(l, "frame", frame, l->p.frame.n))
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (!defined(l, "function", chain[i].function, l->p.function.n))
+            return;
+    vec_reserve(&l->p.location, first + n);
+    if (n)
+        memcpy(&l->p.location.v[first], chain, n * sizeof *chain);
+    l->p.location.n += n;
+    l->p.chain.v[frame - 1] = (struct profile_chain){ (uint32_t)first, (uint32_t)n };
+}
+
+static void load_source(struct sink *s, const struct source_text *t)
+{
+    struct loader *l = loader_of(s);
+    struct source_text copy = *t;
+
+    if (!is_well(l) || !defined(l, "string", t->file, l->p.string.n))
+        return;
+    copy.text = arena_strndup(&l->p.arena, t->text, t->size);
+    vec_push(&l->p.source, copy);
+}
+
+static void load_code(struct sink *s, const struct code_bytes *c)
+{
+    struct loader *l = loader_of(s);
+    struct code_bytes copy = *c;
+    unsigned char *bytes;
+
+    if (!is_well(l) || !defined(l, "module", c->module, l->p.module.n))
+        return;
+    bytes = arena_alloc(&l->p.arena, c->size);
+    if (c->size)
+        memcpy(bytes, c->bytes, c->size);
+    copy.bytes = bytes;
+    vec_push(&l->p.code, copy);
+}
+
+static int load_end(struct sink *s, struct err *e)
+{
+    const struct loader *l = loader_of(s);
+
+    if (is_well(l))
+        return 0;
+    err_set(e, l->first.code, "%s", l->first.msg);
+    return -1;
+}
+
+struct profile *profile_new(void)
+{
+    struct loader *l = mem_zalloc(sizeof *l);
+
+    l->p.damage = "";
+    l->sink = (struct sink){
+        .meta = load_meta,
+        .string = load_string,
+        .metric = load_metric,
+        .process = load_process,
+        .thread = load_thread,
+        .update_process = load_update_process,
+        .update_thread = load_update_thread,
+        .module = load_module,
+        .frame = load_frame,
+        .stack = load_stack,
+        .sample = load_sample,
+        .span = load_span,
+        .counter = load_counter,
+        .function = load_function,
+        .resolve = load_resolve,
+        .source = load_source,
+        .code = load_code,
+        .end = load_end,
+    };
+    return &l->p;
+}
+
+struct sink *profile_sink(struct profile *p)
+{
+    return &((struct loader *)p)->sink;
+}
