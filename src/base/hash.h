@@ -32,6 +32,7 @@ static inline uint64_t hash_bytes(const void *data, size_t n)
 {
     const unsigned char *p = data;
     uint64_t h = n * 0x9e3779b97f4a7c15u, word;
+    size_t whole = n;
 
     for (; n >= 8; n -= 8, p += 8) {
         memcpy(&word, p, 8);
@@ -39,7 +40,9 @@ static inline uint64_t hash_bytes(const void *data, size_t n)
         h ^= h >> 29;
     }
     word = 0;
-    if (n)
+    if (n && whole >= 8)
+        memcpy(&word, p + n - 8, 8); /* the last word, overlapping: no copy of varying size */
+    else if (n)
         memcpy(&word, p, n);
     return hash_u64(h ^ word);
 }
