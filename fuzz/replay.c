@@ -22,7 +22,8 @@ static void replay_file(const char *path)
         exit(1);
     }
     rewind(f);
-    data = malloc((size_t)size + !size); /* exact, so that a sanitizer sees the first byte past it */
+    /* Exact, so that a sanitizer sees the first byte past it. */
+    data = malloc((size_t)size + !size);
     if (!data || fread(data, 1, (size_t)size, f) != (size_t)size)
         exit(1);
     fclose(f);

@@ -53,7 +53,14 @@ struct thread {
     uint64_t start_ns, end_ns;
 };
 
-enum module_kind { MODULE_FILE, MODULE_KERNEL, MODULE_VDSO, MODULE_JIT, MODULE_SCRIPT, MODULE_NONE };
+enum module_kind {
+    MODULE_FILE,
+    MODULE_KERNEL,
+    MODULE_VDSO,
+    MODULE_JIT,
+    MODULE_SCRIPT,
+    MODULE_NONE,
+};
 
 struct module { /* a file that code came from */
     uint32_t path; /* string: as the target saw it; "[kernel]", "[vdso]", "[jit]" ... */
@@ -62,7 +69,15 @@ struct module { /* a file that code came from */
     uint8_t build_id_size; /* 0 when unknown */
 };
 
-enum frame_kind { FRAME_NATIVE, FRAME_KERNEL, FRAME_JIT, FRAME_PYTHON, FRAME_SCRIPT, FRAME_ZONE, FRAME_NOTE };
+enum frame_kind {
+    FRAME_NATIVE,
+    FRAME_KERNEL,
+    FRAME_JIT,
+    FRAME_PYTHON,
+    FRAME_SCRIPT,
+    FRAME_ZONE,
+    FRAME_NOTE, /* something we say, such as "[truncated]" or "[futex]" */
+};
 
 enum frame_flag {
     FRAME_TRUNCATED = 1, /* "[truncated]": the stack was cut below here */

@@ -28,7 +28,8 @@ void json_end_object(struct json *j);
 void json_end_array(struct json *j);
 void json_key(struct json *j, const char *key);
 void json_str(struct json *j, const char *s);
-void json_strn(struct json *j, const char *s, size_t n); /* bytes that are not UTF-8 become U+FFFD */
+/* Bytes that are not UTF-8 become U+FFFD. */
+void json_strn(struct json *j, const char *s, size_t n);
 void json_u64(struct json *j, uint64_t x);
 void json_i64(struct json *j, int64_t x);
 void json_num(struct json *j, double x, int decimals);

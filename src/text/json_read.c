@@ -81,7 +81,8 @@ static bool unicode_escape(struct json_reader *r)
         r->at += 2;
         low = hex4(r);
         if (low >= 0xdc00 && low < 0xe000) {
-            add_utf8(&r->scratch, 0x10000u + (((uint32_t)c - 0xd800) << 10) + ((uint32_t)low - 0xdc00));
+            add_utf8(&r->scratch,
+                     0x10000u + (((uint32_t)c - 0xd800) << 10) + ((uint32_t)low - 0xdc00));
             return true;
         }
         r->at = before;
@@ -245,8 +246,10 @@ enum json_token json_next(struct json_reader *r)
     if (r->error)
         return JSON_ERROR;
     skip_space(r);
+    if (r->at >= r->end && (r->depth || r->want_value))
+        return fail(r, "the text ends too early");
     if (r->at >= r->end)
-        return r->depth || r->want_value ? fail(r, "the text ends too early") : (r->token = JSON_END);
+        return r->token = JSON_END;
     if (*r->at == '}')
         return close_level(r, '{', JSON_OBJECT_END);
     if (*r->at == ']')

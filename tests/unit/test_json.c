@@ -1,0 +1,94 @@
+/* test_json.c - the JSON writer and reader.  SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include "text/json.h"
+
+TEST(json_writer_escapes_and_places_commas)
+{
+    struct out o = out_memory();
+    struct json j = { .out = &o };
+
+    json_object(&j);
+    json_put_str(&j, "a\"b", "x\n\x01\xff");
+    json_key(&j, "list");
+    json_array(&j);
+    json_u64(&j, 1);
+    json_object(&j);
+    json_end_object(&j);
+    json_num(&j, 0.5, 2);
+    json_end_array(&j);
+    json_put_bool(&j, "yes", true);
+    json_end_object(&j);
+    CHECK_STR(buf_text(&o.buf), "{\"a\\\"b\":\"x\\n\\u0001\\ufffd\",\"list\":[1,{},0.50],\"yes\":true}");
+    out_close(&o, NULL);
+}
+
+TEST(json_reader_gives_tokens_in_order)
+{
+    static const char text[] = " {\"k\\u00e9\": [1, -2.5e1, \"s\\ud83d\\ude00\", null], \"t\": true} ";
+    static const enum json_token want[] = { JSON_OBJECT, JSON_KEY,  JSON_ARRAY, JSON_NUMBER,
+                                            JSON_NUMBER, JSON_STRING, JSON_NULL, JSON_ARRAY_END,
+                                            JSON_KEY,    JSON_TRUE, JSON_OBJECT_END, JSON_END };
+    struct json_reader r;
+
+    json_reader_init(&r, text, sizeof text - 1);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        CHECK_EQ(json_next(&r), want[i]);
+        if (i == 1)
+            CHECK(json_text_is(&r, "k\xc3\xa9"));
+        if (i == 4)
+            CHECK(r.number == -25);
+        if (i == 5)
+            CHECK(json_text_is(&r, "s\xf0\x9f\x98\x80"));
+    }
+    json_reader_release(&r);
+}
+
+static const char *error_of(const char *text)
+{
+    struct json_reader r;
+    const char *error;
+
+    json_reader_init(&r, text, strlen(text));
+    while (json_next(&r) > JSON_ERROR)
+        ;
+    error = r.error;
+    json_reader_release(&r);
+    return error;
+}
+
+TEST(json_reader_refuses_what_is_not_json)
+{
+    static const char *const bad[] = { "{", "[1 2]", "{\"a\" 1}", "[}", "\"abc", "\"\\x\"", "{\"a\":}",
+                                       "tru", "1 2", "-", "[\"\\u12\"]", "{1:2}" };
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (!error_of(bad[i]))
+            test_fail(__FILE__, __LINE__, "accepted %s", bad[i]);
+    CHECK(!error_of("[1,2,]"));
+}
+
+TEST(json_reader_bounds_depth)
+{
+    char deep[2000];
+
+    memset(deep, '[', sizeof deep - 1);
+    deep[sizeof deep - 1] = 0;
+    CHECK_STR(error_of(deep), "nested too deeply");
+}
+
+TEST(json_skip_passes_over_one_value)
+{
+    static const char text[] = "{\"a\":{\"b\":[1,{}]},\"c\":9007199254740993}";
+    struct json_reader r;
+
+    json_reader_init(&r, text, sizeof text - 1);
+    CHECK_EQ(json_next(&r), JSON_OBJECT);
+    CHECK(json_next_key(&r));
+    json_skip(&r);
+    CHECK(json_next_key(&r) && json_text_is(&r, "c"));
+    CHECK_EQ(json_read_i64(&r, 0), 9007199254740993);
+    CHECK(!json_next_key(&r));
+    CHECK_EQ(json_next(&r), JSON_END);
+    json_reader_release(&r);
+}
