@@ -1,0 +1,101 @@
+/* stats_summary.c - summaries of repeated measurements; see stats.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "stats/stats.h"
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double stats_quantile(const double *sorted, size_t n, double q)
+{
+    double at = q * (double)(n ? n - 1 : 0);
+    size_t i = (size_t)at;
+
+    if (n == 0)
+        return 0;
+    if (i + 1 >= n)
+        return sorted[n - 1];
+    return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
+}
+
+struct summary stats_summary(double *v, size_t n)
+{
+    struct summary s = { .n = n };
+    double squares = 0;
+
+    if (n == 0)
+        return s;
+    qsort(v, n, sizeof *v, by_value);
+    for (size_t i = 0; i < n; i++)
+        s.mean += v[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (v[i] - s.mean) * (v[i] - s.mean);
+    s.stddev = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
+    s.min = v[0];
+    s.max = v[n - 1];
+    s.median = stats_quantile(v, n, 0.5);
+    return s;
+}
+
+/* P(X <= k) of a binomial with N trials of a half; terms through logarithms, so that no N
+ * overflows. */
+static double binomial_half(size_t k, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i <= k; i++)
+        sum += exp(lgamma((double)n + 1) - lgamma((double)i + 1) - lgamma((double)(n - i) + 1) -
+                   (double)n * M_LN2);
+    return sum;
+}
+
+struct interval stats_median_interval(const double *sorted, size_t n)
+{
+    size_t k = 0;
+
+    if (n < 2)
+        return (struct interval){ n ? sorted[0] : 0, n ? sorted[0] : 0, 0 };
+    /* the k-th smallest to the k-th largest covers with 1 - 2 P(X < k) */
+    while (2 * (k + 1) < n && 1 - 2 * binomial_half(k + 1, n) >= 0.95)
+        k++;
+    return (struct interval){ sorted[k], sorted[n - 1 - k], 1 - 2 * binomial_half(k, n) };
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t x = *state;
+
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return *state = x;
+}
+
+struct interval stats_bootstrap(const double *v, size_t n, double (*statistic)(double *, size_t),
+                                size_t rounds)
+{
+    double *again = mem_alloc((n + rounds) * sizeof *again), *found = again + n;
+    uint64_t state = 0x9e3779b97f4a7c15u;
+    struct interval i = { 0, 0, 0.95 };
+
+    for (size_t r = 0; n && r < rounds; r++) {
+        for (size_t k = 0; k < n; k++)
+            again[k] = v[next_random(&state) % n];
+        found[r] = statistic(again, n);
+    }
+    if (n && rounds) {
+        qsort(found, rounds, sizeof *found, by_value);
+        i.low = stats_quantile(found, rounds, 0.025);
+        i.high = stats_quantile(found, rounds, 0.975);
+    }
+    free(again);
+    return i;
+}

@@ -1,0 +1,107 @@
+/* test_text.c - tables, widths and numbers.  SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "test.h"
+#include "text/human.h"
+#include "text/table.h"
+#include "text/term.h"
+
+TEST(human_numbers_read_as_people_write_them)
+{
+    CHECK_STR(human_ns(0).s, "0 s");
+    CHECK_STR(human_ns(870).s, "870 ns");
+    CHECK_STR(human_ns(4.5e6).s, "4.50 ms");
+    CHECK_STR(human_ns(999.9e3).s, "1.00 ms");
+    CHECK_STR(human_ns(1.234e9).s, "1.23 s");
+    CHECK_STR(human_ns(185e9).s, "3m05s");
+    CHECK_STR(human_ns(7440e9).s, "2h04m");
+    CHECK_STR(human_bytes(512).s, "512 B");
+    CHECK_STR(human_bytes(12.3 * 1048576).s, "12.3 MiB");
+    CHECK_STR(human_bytes(1024 * 1024 - 1).s, "1.00 MiB");
+    CHECK_STR(human_count(1234567).s, "1,234,567");
+    CHECK_STR(human_count(-1000).s, "-1,000");
+    CHECK_STR(human_count(INT64_MIN).s, "-9,223,372,036,854,775,808");
+    CHECK_STR(human_short(12345).s, "12.3k");
+    CHECK_STR(human_weight(1500, "ns").s, "1.50 us");
+    CHECK_STR(human_weight(1500, "events").s, "1,500");
+}
+
+TEST(term_columns_counts_what_is_seen)
+{
+    CHECK_EQ(term_columns("abc", 3), 3);
+    CHECK_EQ(term_columns("é", strlen("é")), 1);
+    CHECK_EQ(term_columns("漢字", strlen("漢字")), 4);
+    CHECK_EQ(term_columns("e\xcc\x81", 3), 1); /* combining accent */
+    CHECK_EQ(term_columns("\xff\xfe", 2), 2);
+}
+
+TEST(term_clean_leaves_no_control_character)
+{
+    char s[] = "a\033[31mb\xff\xc2\x9b" "é";
+
+    term_clean(s, strlen(s));
+    CHECK_STR(s, "a?[31mb???é");
+}
+
+static const char *cut(const char *s, size_t columns)
+{
+    static struct buf b;
+
+    b.n = 0;
+    table_cut(&b, s, strlen(s), columns);
+    return buf_text(&b);
+}
+
+TEST(table_cut_keeps_both_ends_of_a_name)
+{
+    CHECK_STR(cut("short", 10), "short");
+    CHECK_STR(cut("std::vector<int>::push_back", 16), "std::v…push_back");
+    CHECK_EQ(term_columns(cut("漢字漢字漢字漢字漢字", 10), strlen(cut("漢字漢字漢字漢字漢字", 10))) <= 10, 1);
+    CHECK_STR(cut("abcdef", 2), "ab");
+}
+
+static const struct table_column columns[] = {
+    { "self", TABLE_NUMBER }, { "module", TABLE_TEXT }, { "gone", TABLE_TEXT },
+    { "function", TABLE_NAME }, { "line", TABLE_NAME },
+};
+
+static void fill(struct table *t)
+{
+    table_init(t, columns, 5);
+    table_printf(t, "%.2f", 71.5);
+    table_text(t, "app");
+    table_text(t, "");
+    table_text(t, "one");
+    table_text(t, "a.c:1");
+    table_printf(t, "%.2f", 3.25);
+    table_text(t, "libc");
+    table_text(t, "");
+    table_text(t, "a_function_with_a_rather_long_name_that_does_not_end_soon");
+    table_text(t, "");
+}
+
+TEST(table_in_a_pipe_is_aligned_and_uncut)
+{
+    struct out o = out_memory();
+    struct table t;
+
+    fill(&t);
+    table_print(&t, &o, &(struct term){ 0 });
+    CHECK_STR(buf_text(&o.buf),
+              " self  module  function                                          line\n"
+              "71.50  app     one                                               a.c:1\n"
+              " 3.25  libc    a_function_with_a_rather_long_name_that_does_not_end_soon\n");
+    table_release(&t);
+}
+
+TEST(table_on_a_terminal_fits_its_width)
+{
+    struct out o = out_memory();
+    struct table t;
+    char *line;
+
+    fill(&t);
+    table_print(&t, &o, &(struct term){ .tty = true, .width = 50 });
+    for (line = strtok(buf_text(&o.buf), "\n"); line; line = strtok(NULL, "\n"))
+        CHECK(term_columns(line, strlen(line)) <= 50);
+    table_release(&t);
+}
