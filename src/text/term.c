@@ -13,7 +13,7 @@ static int width_of(int fd)
 {
     struct winsize w = { 0 };
     const char *columns = getenv("COLUMNS");
-    int width = columns ? atoi(columns) : 0;
+    int width = columns ? (int)strtol(columns, NULL, 10) : 0;
 
     if (width <= 0 && ioctl(fd, TIOCGWINSZ, &w) == 0)
         width = w.ws_col;

@@ -1,0 +1,293 @@
+/* an_filter.c - see an_filter.h.  Each question is answered once per thread, module or function,
+ * handed down the stack tree once per stack, and only looked up per sample.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/an_filter.h"
+
+#include <inttypes.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t an_start_ns(const struct profile *p)
+{
+    uint64_t first = UINT64_MAX, said = (uint64_t)profile_meta_number(p, "start_ns", 0);
+
+    if (said)
+        return said;
+    for (size_t i = 0; i < p->sample.n; i++)
+        if (p->sample.v[i].time_ns && p->sample.v[i].time_ns < first)
+            first = p->sample.v[i].time_ns;
+    return first == UINT64_MAX ? 0 : first;
+}
+
+uint64_t an_end_ns(const struct profile *p)
+{
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < p->sample.n; i++)
+        if (p->sample.v[i].time_ns > last)
+            last = p->sample.v[i].time_ns;
+    return last;
+}
+
+static bool is_number(const char *word, int64_t number)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%" PRId64, number);
+    return strcmp(word, text) == 0;
+}
+
+static bool process_passes(const struct profile *p, const struct process *r,
+                           const struct opt_list *words)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (is_number(words->v[i], r->pid) || strstr(profile_string(p, r->name), words->v[i]) ||
+            strstr(profile_string(p, r->command), words->v[i]))
+            return true;
+    return words->n == 0;
+}
+
+static bool thread_passes(const struct profile *p, const struct thread *t,
+                          const struct opt_list *words)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (is_number(words->v[i], t->tid) || strstr(profile_string(p, t->name), words->v[i]))
+            return true;
+    return words->n == 0;
+}
+
+/* By thread id; [0] is for samples of no thread. */
+static unsigned char *pick_threads(const struct profile *p, const struct an_filter *f)
+{
+    unsigned char *pass = mem_zalloc(p->thread.n + 1);
+
+    pass[0] = !f->process.n && !f->thread.n;
+    for (size_t i = 0; i < p->thread.n; i++) {
+        const struct thread *t = &p->thread.v[i];
+        bool of_process = t->process
+                              ? process_passes(p, &p->process.v[t->process - 1], &f->process)
+                              : !f->process.n;
+
+        pass[i + 1] = of_process && thread_passes(p, t, &f->thread);
+    }
+    return pass;
+}
+
+enum { MATCHES = 1, EXCLUDED = 2, IN_MODULE = 4 };
+
+struct patterns {
+    regex_t re[OPT_LIST_MAX];
+    size_t n;
+};
+
+static int compile(struct patterns *out, const struct opt_list *words, struct err *e)
+{
+    for (; out->n < words->n; out->n++) {
+        int rc = regcomp(&out->re[out->n], words->v[out->n], REG_EXTENDED | REG_NOSUB);
+        char why[128];
+
+        if (!rc)
+            continue;
+        regerror(rc, NULL, why, sizeof why);
+        return err_set(e, ERR_USAGE, "\"%s\" is not a regular expression: %s",
+                       words->v[out->n], why);
+    }
+    return 0;
+}
+
+static void patterns_release(struct patterns *x)
+{
+    while (x->n)
+        regfree(&x->re[--x->n]);
+}
+
+static bool any_match(const struct patterns *x, const char *name)
+{
+    for (size_t i = 0; i < x->n; i++)
+        if (regexec(&x->re[i], name, 0, NULL, 0) == 0)
+            return true;
+    return false;
+}
+
+static unsigned char *judge_functions(const struct profile *p, const struct patterns *wanted,
+                                      const struct patterns *unwanted)
+{
+    unsigned char *flags = mem_zalloc(p->function.n + 1);
+
+    for (size_t i = 0; i < p->function.n; i++) {
+        const char *name = profile_string(p, p->function.v[i].name);
+
+        flags[i + 1] = (any_match(wanted, name) ? MATCHES : 0) |
+                       (any_match(unwanted, name) ? EXCLUDED : 0);
+    }
+    return flags;
+}
+
+static bool module_passes(const struct profile *p, uint32_t module, const struct opt_list *words)
+{
+    const char *path = module ? profile_string(p, p->module.v[module - 1].path) : "";
+
+    for (size_t i = 0; i < words->n; i++)
+        if (strstr(path, words->v[i]))
+            return true;
+    return words->n == 0;
+}
+
+/* What each frame says: the flags of all its functions, and whether its module is wanted. */
+static unsigned char *judge_frames(const struct profile *p, const struct an_filter *f,
+                                   const unsigned char *functions)
+{
+    unsigned char *flags = mem_zalloc(p->frame.n + 1);
+    unsigned char *modules = mem_zalloc(p->module.n + 1);
+
+    for (uint32_t i = 0; i <= p->module.n; i++)
+        modules[i] = module_passes(p, i, &f->module) ? IN_MODULE : 0;
+    for (size_t i = 0; i < p->frame.n; i++) {
+        struct profile_chain c = i < p->chain.n ? p->chain.v[i] : (struct profile_chain){ 0 };
+        uint32_t module = p->frame.v[i].module;
+
+        for (uint32_t k = 0; k < c.n; k++) {
+            uint32_t function = p->location.v[c.first + k].function;
+
+            flags[i + 1] |= functions[function];
+            if (!module)
+                module = function ? p->function.v[function - 1].module : 0;
+        }
+        flags[i + 1] |= modules[module];
+    }
+    free(modules);
+    return flags;
+}
+
+/* A parent's id is smaller than its own, so one pass hands the flags down; being in a module
+ * is a matter of the leaf alone. */
+static unsigned char *judge_stacks(const struct profile *p, const unsigned char *frames)
+{
+    unsigned char *flags = mem_zalloc(p->stack.n + 1);
+
+    for (size_t i = 0; i < p->stack.n; i++)
+        flags[i + 1] = (flags[p->stack.v[i].parent] & (MATCHES | EXCLUDED)) |
+                       frames[p->stack.v[i].frame];
+    return flags;
+}
+
+struct span_ns {
+    uint64_t from, to;
+};
+
+static int parse_time(const struct profile *p, const char *text, struct span_ns *out,
+                      struct err *e)
+{
+    uint64_t start = an_start_ns(p);
+    double a = 0, b = -1;
+    char *end = (char *)text;
+
+    *out = (struct span_ns){ 0, UINT64_MAX };
+    if (!text)
+        return 0;
+    if (*end != '-')
+        a = strtod(text, &end);
+    if (*end == '-' && end[1])
+        b = strtod(end + 1, &end);
+    else if (*end == '-')
+        end++;
+    if (end == text || *end || !(a >= 0) || (b >= 0 && b < a) || a > 1e9 || b > 1e9)
+        return err_set(e, ERR_USAGE, "--time: \"%s\" is not A-B in seconds, such as 1.5-3", text);
+    if (!start)
+        return err_set(e, ERR_MISSING, "--time: this profile keeps no times");
+    out->from = start + (uint64_t)(a * 1e9);
+    if (b >= 0)
+        out->to = start + (uint64_t)(b * 1e9);
+    return 0;
+}
+
+struct verdict {
+    const unsigned char *threads, *stacks;
+    unsigned char need; /* flags a stack must have */
+    struct span_ns time;
+};
+
+static bool passes(const struct sample *m, const struct verdict *v)
+{
+    unsigned char flags = v->stacks[m->stack];
+
+    return v->threads[m->thread] && (flags & v->need) == v->need && !(flags & EXCLUDED) &&
+           m->time_ns >= v->time.from && m->time_ns <= v->time.to;
+}
+
+static int drop_others(struct profile *p, const struct verdict *v, struct err *e)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < p->sample.n; i++)
+        if (passes(&p->sample.v[i], v))
+            p->sample.v[kept++] = p->sample.v[i];
+    if (!kept && p->sample.n)
+        return err_set(e, ERR_MISSING, "no sample passes the filters");
+    p->sample.n = kept;
+    return 0;
+}
+
+static bool is_empty(const struct an_filter *f)
+{
+    return !f->process.n && !f->thread.n && !f->module.n && !f->function.n && !f->exclude.n &&
+           !f->time;
+}
+
+int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e)
+{
+    struct patterns wanted = { 0 }, unwanted = { 0 };
+    unsigned char *threads, *functions, *frames, *stacks;
+    struct verdict v = { .need = (f->function.n ? MATCHES : 0) | (f->module.n ? IN_MODULE : 0) };
+    int rc = -1;
+
+    if (is_empty(f))
+        return 0;
+    if (parse_time(p, f->time, &v.time, e) == 0 && compile(&wanted, &f->function, e) == 0 &&
+        compile(&unwanted, &f->exclude, e) == 0) {
+        v.threads = threads = pick_threads(p, f);
+        functions = judge_functions(p, &wanted, &unwanted);
+        frames = judge_frames(p, f, functions);
+        v.stacks = stacks = judge_stacks(p, frames);
+        rc = drop_others(p, &v, e);
+        free(threads);
+        free(functions);
+        free(frames);
+        free(stacks);
+    }
+    patterns_release(&wanted);
+    patterns_release(&unwanted);
+    return rc;
+}
+
+static void list_metrics(const struct profile *p, struct err *e)
+{
+    char names[256] = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->metric.n && n + 1 < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
+                              profile_string(p, p->metric.v[i].name));
+    err_hint(e, "it has: %s", names);
+}
+
+int an_filter_metric(const struct profile *p, const char *name, uint32_t *metric, struct err *e)
+{
+    *metric = p->metric.n ? 1 : 0;
+    if (name) {
+        *metric = profile_find_metric(p, name);
+        if (*metric)
+            return 0;
+        err_set(e, ERR_MISSING, "the profile has no metric \"%s\"", name);
+        list_metrics(p, e);
+        return -1;
+    }
+    for (size_t i = 0; i < p->sample.n; i++)
+        if (p->sample.v[i].metric == *metric)
+            return 0;
+    if (p->sample.n)
+        *metric = p->sample.v[0].metric;
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* filters.c - see filters.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "cli/filters.h"
+
+#include <stddef.h>
+
+const struct option filters_options[] = {
+    { OPT_LIST, 0, "process", offsetof(struct filters, samples.process), "NAME|PID",
+      "only processes whose name or command has NAME" },
+    { OPT_LIST, 0, "thread", offsetof(struct filters, samples.thread), "NAME|TID",
+      "only threads whose name has NAME" },
+    { OPT_LIST, 0, "module", offsetof(struct filters, samples.module), "NAME",
+      "only samples taken in modules whose path has NAME" },
+    { OPT_LIST, 0, "function", offsetof(struct filters, samples.function), "REGEX",
+      "only samples with a matching function on their stack" },
+    { OPT_LIST, 0, "exclude", offsetof(struct filters, samples.exclude), "REGEX",
+      "no samples with a matching function on their stack" },
+    { OPT_STR, 0, "time", offsetof(struct filters, samples.time), "A-B",
+      "only from A to B seconds after the start" },
+    { OPT_STR, 'm', "metric", offsetof(struct filters, metric), "NAME",
+      "the metric to show, where there are several" },
+    { OPT_DOUBLE, 0, "min", offsetof(struct filters, min_pct), "PCT",
+      "hide what is below PCT percent" },
+    { 0 },
+};
+
+int filters_apply(const struct filters *f, struct profile *p, uint32_t *metric, struct err *e)
+{
+    if (an_filter_apply(p, &f->samples, e) < 0)
+        return -1;
+    return an_filter_metric(p, f->metric, metric, e);
+}
