@@ -4,8 +4,8 @@
  * build id, and used for every process that maps the module.  The tables hold no pointers, so
  * that they can be mapped from the cache, shared, or loaded elsewhere unchanged.
  *
- * unw_step/unw_walk allocate nothing, take no lock and read memory only through the caller's
- * reader: they are async-signal-safe.  SPDX-License-Identifier: Apache-2.0 */
+ * unw_walk allocates nothing, takes no lock and reads only the caller's stack bytes: over
+ * prepared tables it is async-signal-safe.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_UNWIND_UNWIND_H
 #define FATHOM_UNWIND_UNWIND_H
 
@@ -28,10 +28,13 @@ struct unw_table *unw_table_build(const void *image, size_t size, struct err *e)
 struct unw_table *unw_table_open(int fd, const uint8_t *build_id, size_t build_id_size,
                                  struct err *e);
 void unw_table_free(struct unw_table *t);
+/* unw_table_open puts the work off until the first look-up; this does it now.  Needed only
+ * where a look-up may not allocate (signal handlers) or where threads share the table. */
+void unw_table_prepare(const struct unw_table *t);
 
 struct unw_table_info {
     enum unw_arch arch;
-    uint64_t rows, rules, bytes; /* bytes: of rows and rules together */
+    uint64_t rows, rules, bytes; /* bytes: of all there is, as in the cache file */
     uint64_t low, high;          /* address range covered */
     bool from_cache;
 };
@@ -39,7 +42,8 @@ struct unw_table_info unw_table_info(const struct unw_table *t);
 /* Start address of the FDE that covers ADDRESS (for naming stripped code), or 0. */
 uint64_t unw_table_function_start(const struct unw_table *t, uint64_t address);
 
-/* What a process has mapped: executable ranges, each with a table (may be NULL). */
+/* What a process has mapped: executable ranges, each with a table (may be NULL).  Tables are
+ * the caller's and must outlive the spaces that name them. */
 struct unw_space;
 struct unw_space *unw_space_new(enum unw_arch arch);
 struct unw_space *unw_space_copy(const struct unw_space *from); /* fork */
@@ -78,7 +82,8 @@ enum unw_end {
 
 struct unw_frame {
     uint64_t pc;    /* as executed; for callers the return address */
-    uint64_t sp;    /* in that frame, before the call returned: joins stacks by (pc, sp) */
+    uint64_t sp;    /* of that frame, once its callee has returned (the callee's CFA): two
+                       stacks of one thread with a frame of equal (pc, sp) share its callers */
     bool is_return; /* look up pc - 1 */
 };
 

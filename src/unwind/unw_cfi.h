@@ -1,0 +1,55 @@
+/* unw_cfi.h - DWARF call-frame information: the list of functions (FDEs) of a section, and
+ * the interpreter that turns one function's instructions into rows.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_UNWIND_UNW_CFI_H
+#define FATHOM_UNWIND_UNW_CFI_H
+
+#include "base/mem.h"
+#include "unwind/unw_elf.h"
+
+struct unw_cie {
+    const struct unw_section *section;
+    uint64_t offset;      /* in the section */
+    uint64_t code_align;
+    int64_t data_align;
+    uint64_t return_column;
+    struct unw_rule initial;
+    uint8_t encoding;     /* of addresses, DW_EH_PE_* */
+    bool sized;           /* augmentation 'z' */
+    bool signal;          /* augmentation 'S' */
+    bool usable;
+};
+
+struct unw_fde {
+    uint64_t start;
+    uint32_t size;
+    uint32_t cie;
+    const unsigned char *ops;
+    uint32_t ops_size;
+    uint32_t order; /* of finding: the first of two for one address wins */
+};
+
+struct unw_cfi {
+    const struct unw_elf *elf;
+    VEC(struct unw_cie) cies;
+    VEC(struct unw_fde) fdes;
+    size_t first_cie; /* of the section being read */
+    uint64_t dropped; /* entries that made no sense */
+};
+
+/* Append the FDEs of SECTION that describe executable code. */
+void unw_cfi_read(struct unw_cfi *cfi, const struct unw_section *section, bool is_eh);
+void unw_cfi_release(struct unw_cfi *cfi);
+/* A pointer of ENCODING at C, which reads SECTION; *OK is cleared when it cannot be known. */
+uint64_t unw_cfi_pointer(const struct unw_elf *elf, const struct unw_section *section,
+                         struct cursor *c, uint8_t encoding, bool *ok);
+
+/* Takes a row: RULE holds from ADDRESS on. */
+typedef void unw_cfa_row(void *arg, uint64_t address, const struct unw_rule *rule);
+/* Run the instructions of FDE up to END (the FDE's or less).  The first row is at its start. */
+void unw_cfa_run(const struct unw_cfi *cfi, const struct unw_fde *fde, uint64_t end,
+                 unw_cfa_row *row, void *arg);
+/* Run a CIE's instructions over cie->initial; false when they make no sense. */
+bool unw_cfa_initial(const struct unw_cfi *cfi, struct unw_cie *cie, struct cursor ops);
+
+#endif

@@ -1,0 +1,242 @@
+/* unw_compile.c - from the FDEs of a module to its table.  Linear in the size of the CFI:
+ * FDEs are radix-sorted by address, then run in order, and rows are appended in place.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "unwind/unw_cfi.h"
+#include "unwind/unw_table.h"
+
+enum { RULE_SLOTS = 1 << 16 }; /* twice the greatest number of rules */
+
+struct builder {
+    uint64_t low; /* address of page 0 */
+    VEC(struct unw_row) rows;
+    VEC(uint32_t) pages; /* first row of each page begun */
+    VEC(struct unw_rule) rules; /* [0] is unused */
+    uint16_t slots[RULE_SLOTS];
+    uint16_t in_force; /* rule of the last row */
+    bool starts;       /* the next row is the first of its FDE */
+};
+
+static uint64_t rule_hash(const struct unw_rule *r)
+{
+    uint64_t w[2];
+
+    memcpy(w, r, sizeof w);
+    return (w[0] * 0x9e3779b97f4a7c15u) ^ (w[1] * 0xd6e8feb86659fd93u);
+}
+
+/* The number of rule R; 0 when it says nothing, or when there are too many. */
+static uint16_t rule_id(struct builder *b, const struct unw_rule *r)
+{
+    uint64_t h = rule_hash(r);
+    uint32_t at = (uint32_t)(h >> 48) ^ (uint32_t)(h >> 20 & 0xffff);
+
+    if (r->cfa == UNW_CFA_NONE && unw_rule_pc_at(r) != UNW_AT_ROOT)
+        return 0;
+    for (; b->slots[at]; at = (at + 1) % RULE_SLOTS)
+        if (memcmp(&b->rules.v[b->slots[at]], r, sizeof *r) == 0)
+            return b->slots[at];
+    if (b->rules.n > UNW_ROW_RULE)
+        return 0;
+    b->slots[at] = (uint16_t)b->rules.n;
+    vec_push(&b->rules, *r);
+    return b->slots[at];
+}
+
+/* Begin every page up to PAGE, repeating the rule in force at its start. */
+static void begin_pages(struct builder *b, uint64_t page)
+{
+    while (b->pages.n <= page) {
+        vec_push(&b->pages, (uint32_t)b->rows.n);
+        if (b->in_force)
+            vec_push(&b->rows, ((struct unw_row){ 0, b->in_force }));
+    }
+}
+
+static void add_row(struct builder *b, uint64_t address, uint16_t id, bool function)
+{
+    uint64_t at = address - b->low;
+    uint16_t low = (uint16_t)at, rule = (uint16_t)(id | (function ? UNW_ROW_FUNCTION : 0));
+
+    begin_pages(b, at >> 16);
+    b->in_force = id;
+    if (b->rows.n > b->pages.v[b->pages.n - 1] && b->rows.v[b->rows.n - 1].low == low)
+        b->rows.v[b->rows.n - 1].rule = rule; /* what begin_pages has just repeated */
+    else
+        vec_push(&b->rows, ((struct unw_row){ low, rule }));
+}
+
+static void take_row(void *arg, uint64_t address, const struct unw_rule *rule)
+{
+    struct builder *b = arg;
+    uint16_t id = rule_id(b, rule);
+
+    if (!b->starts && id == b->in_force)
+        return;
+    add_row(b, address, id, b->starts);
+    b->starts = false;
+}
+
+/* --- sorting --- */
+
+struct key {
+    uint32_t at; /* start - low */
+    uint32_t fde;
+};
+
+static int by_start(const void *a, const void *b)
+{
+    const struct unw_fde *x = a, *y = b;
+
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static bool is_sorted(const struct unw_fde *v, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (by_start(&v[i - 1], &v[i]) > 0)
+            return false;
+    return true;
+}
+
+/* Stable counting sort of FROM into TO by the SHIFT-th eleven bits. */
+static void radix_pass(const struct key *from, struct key *to, size_t n, unsigned shift)
+{
+    uint32_t at[2048] = { 0 }, sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        at[from[i].at >> shift & 2047]++;
+    for (size_t i = 0; i < 2048; i++) {
+        uint32_t count = at[i];
+
+        at[i] = sum;
+        sum += count;
+    }
+    for (size_t i = 0; i < n; i++)
+        to[at[from[i].at >> shift & 2047]++] = from[i];
+}
+
+/* Sort by start, finding order second.  Offsets up to 4 GB go by radix, others by qsort. */
+static void sort_fdes(struct unw_cfi *cfi, uint64_t low)
+{
+    size_t n = cfi->fdes.n;
+    struct unw_fde *sorted;
+    struct key *a, *b;
+
+    if (is_sorted(cfi->fdes.v, n))
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (cfi->fdes.v[i].start - low > UINT32_MAX) {
+            qsort(cfi->fdes.v, n, sizeof *cfi->fdes.v, by_start);
+            return;
+        }
+    a = mem_alloc(n * sizeof *a);
+    b = mem_alloc(n * sizeof *b);
+    for (size_t i = 0; i < n; i++)
+        a[i] = (struct key){ (uint32_t)(cfi->fdes.v[i].start - low), (uint32_t)i };
+    radix_pass(a, b, n, 0);
+    radix_pass(b, a, n, 11);
+    radix_pass(a, b, n, 22);
+    sorted = mem_alloc(n * sizeof *sorted);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = cfi->fdes.v[b[i].fde];
+    free(a);
+    free(b);
+    free(cfi->fdes.v);
+    cfi->fdes.v = sorted;
+    cfi->fdes.cap = n;
+}
+
+/* Lowest address; FDEs further away than UNW_TABLE_SPAN are dropped. */
+static uint64_t limit_span(struct unw_cfi *cfi)
+{
+    uint64_t low = UINT64_MAX;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < cfi->fdes.n; i++)
+        if (cfi->fdes.v[i].start < low)
+            low = cfi->fdes.v[i].start;
+    low &= ~(uint64_t)0xffff;
+    for (size_t i = 0; i < cfi->fdes.n; i++)
+        if (cfi->fdes.v[i].start - low + cfi->fdes.v[i].size <= UNW_TABLE_SPAN)
+            cfi->fdes.v[kept++] = cfi->fdes.v[i];
+    cfi->fdes.n = kept;
+    return kept ? low : 0;
+}
+
+/* --- the table --- */
+
+/* Run every FDE.  Where two overlap, the one that starts later takes over; of two with one
+ * start the first found stays.  Returns the end of the last. */
+static uint64_t run_all(struct builder *b, const struct unw_cfi *cfi)
+{
+    uint64_t end = 0;
+
+    for (size_t i = 0, next; i < cfi->fdes.n; i = next) {
+        const struct unw_fde *fde = &cfi->fdes.v[i];
+
+        for (next = i + 1; next < cfi->fdes.n && cfi->fdes.v[next].start == fde->start;)
+            next++;
+        end = fde->start + fde->size;
+        if (next < cfi->fdes.n && cfi->fdes.v[next].start < end)
+            end = cfi->fdes.v[next].start;
+        b->starts = true;
+        unw_cfa_run(cfi, fde, end, take_row, b);
+        if (next == cfi->fdes.n || cfi->fdes.v[next].start > end)
+            add_row(b, end, 0, false);
+    }
+    return end;
+}
+
+static void lay_out(struct unw_body *body, const struct builder *b, struct unw_header h)
+{
+    size_t rules = b->rules.n * sizeof(struct unw_rule);
+    size_t pages = (b->pages.n + 1) * sizeof(uint32_t);
+    size_t rows = b->rows.n * sizeof(struct unw_row);
+    unsigned char *p;
+
+    h.n_rules = (uint32_t)b->rules.n;
+    h.n_pages = (uint32_t)b->pages.n;
+    h.n_rows = (uint32_t)b->rows.n;
+    *body = (struct unw_body){ .size = sizeof h + rules + pages + rows };
+    p = mem_alloc(body->size);
+    memcpy(p, &h, sizeof h);
+    memcpy(p + sizeof h, b->rules.v, rules);
+    if (b->pages.n)
+        memcpy(p + sizeof h + rules, b->pages.v, pages - sizeof(uint32_t));
+    memcpy(p + sizeof h + rules + pages - sizeof(uint32_t), &h.n_rows, sizeof(uint32_t));
+    if (rows)
+        memcpy(p + sizeof h + rules + pages, b->rows.v, rows);
+    body->header = (const void *)p;
+    body->rules = (const void *)(p + sizeof h);
+    body->pages = (const void *)(p + sizeof h + rules);
+    body->rows = (const void *)(p + sizeof h + rules + pages);
+}
+
+void unw_table_compile(struct unw_body *body, const struct unw_elf *elf)
+{
+    struct unw_cfi cfi = { .elf = elf };
+    struct builder *b = mem_zalloc(sizeof *b);
+    struct unw_header h = { .magic = UNW_TABLE_MAGIC, .version = UNW_TABLE_VERSION };
+
+    unw_cfi_read(&cfi, &elf->eh_frame, true);
+    unw_cfi_read(&cfi, &elf->debug_frame, false);
+    vec_push(&b->rules, ((struct unw_rule){ 0 }));
+    h.arch = elf->machine->arch;
+    h.low = b->low = limit_span(&cfi);
+    sort_fdes(&cfi, b->low);
+    if (cfi.fdes.n) {
+        h.start = cfi.fdes.v[0].start;
+        h.end = run_all(b, &cfi);
+    }
+    lay_out(body, b, h);
+    vec_release(&b->rows);
+    vec_release(&b->pages);
+    vec_release(&b->rules);
+    free(b);
+    unw_cfi_release(&cfi);
+}

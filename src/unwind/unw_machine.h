@@ -1,0 +1,50 @@
+/* unw_machine.h - what differs between processors; one constant per architecture file.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_UNWIND_UNW_MACHINE_H
+#define FATHOM_UNWIND_UNW_MACHINE_H
+
+#include <stdbool.h>
+
+#include "base/cursor.h"
+#include "unwind/unw_rule.h"
+#include "unwind/unwind.h"
+
+typedef bool unw_is_code(const void *arg, uint64_t pc);
+
+struct unw_machine {
+    enum unw_arch arch;
+    uint16_t elf_machine;
+    uint8_t sp, fp;            /* DWARF register numbers */
+    uint64_t pc_mask;          /* bits of a return address that are address */
+    struct unw_rule initial;   /* before the first instruction of a CIE */
+    struct unw_rule leaf;      /* a leaf function that has saved nothing yet */
+    struct unw_rule fp_chain;  /* a function that keeps a frame pointer */
+    /* A CFA expression of this machine only (PLT): fills R, or returns false. */
+    bool (*expression)(struct cursor c, struct unw_rule *r);
+    /* R belongs to a signal frame: mark it, or replace what the CFI says about it. */
+    void (*signal_frame)(struct unw_rule *r);
+    /* R's CFA is in a register that is not tracked: the CFA as found on the stack, given
+     * that IS_CODE tells what can be a return address; 0 when not found. */
+    uint64_t (*search)(const struct unw_rule *r, const struct unw_regs *regs,
+                       const struct unw_stack *stack, unw_is_code *is_code, const void *arg);
+};
+
+extern const struct unw_machine unw_x86_64, unw_aarch64;
+
+static inline const struct unw_machine *unw_machine_of(enum unw_arch arch)
+{
+    return arch == UNW_AARCH64 ? &unw_aarch64 : &unw_x86_64;
+}
+
+/* The word at ADDRESS of the copied stack; false when it is not there. */
+static inline bool unw_load(const struct unw_stack *s, uint64_t address, uint64_t *word)
+{
+    uint64_t at = address - s->base;
+
+    if (s->size < 8 || at > s->size - 8)
+        return false;
+    memcpy(word, s->data + at, 8);
+    return true;
+}
+
+#endif

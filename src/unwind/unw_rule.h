@@ -1,0 +1,54 @@
+/* unw_rule.h - one unwind rule: where the caller's sp, fp and pc are.  Sixteen bytes, no
+ * pointers: rules are de-duplicated per module and stored in cache files as they are.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_UNWIND_UNW_RULE_H
+#define FATHOM_UNWIND_UNW_RULE_H
+
+#include <stdint.h>
+
+/* How the canonical frame address (the caller's sp) is found. */
+enum unw_cfa {
+    UNW_CFA_NONE,     /* no rule here */
+    UNW_CFA_SP,       /* sp + cfa_off */
+    UNW_CFA_FP,       /* fp + cfa_off */
+    UNW_CFA_SP_DEREF, /* *(sp + cfa_off) + extra */
+    UNW_CFA_FP_DEREF, /* *(fp + cfa_off) + extra */
+    UNW_CFA_PLT,      /* sp + cfa_off, and 8 more from byte EXTRA of each 16 on */
+    UNW_CFA_OTHER,    /* register number EXTRA, which is not tracked, + cfa_off */
+    UNW_CFA_KINDS
+};
+
+/* Where a register of the caller is. */
+enum unw_where {
+    UNW_AT_UNKNOWN,
+    UNW_AT_SAME, /* unchanged: fp in fp, pc in the link register */
+    UNW_AT_CFA,  /* saved at cfa + offset */
+    UNW_AT_SP,   /* saved at sp + offset */
+    UNW_AT_FP,   /* saved at fp + offset */
+    UNW_AT_ROOT, /* pc only: there is no caller */
+    UNW_AT_KINDS
+};
+
+enum { UNW_RULE_SIGNAL = 1 }; /* the caller was interrupted: its pc is not a return address */
+
+struct unw_rule {
+    uint8_t cfa;   /* enum unw_cfa */
+    uint8_t extra; /* see enum unw_cfa */
+    uint8_t where; /* low half: of fp, high half: of pc (enum unw_where) */
+    uint8_t flags;
+    int32_t cfa_off, fp_off, pc_off; /* 0 where unused, so that equal rules are equal bytes */
+};
+
+static inline unsigned unw_rule_fp_at(const struct unw_rule *r)
+{
+    return r->where & 15;
+}
+
+static inline unsigned unw_rule_pc_at(const struct unw_rule *r)
+{
+    return r->where >> 4;
+}
+
+#define UNW_WHERE(fp, pc) ((uint8_t)((fp) | (pc) << 4))
+
+#endif

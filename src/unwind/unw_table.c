@@ -1,0 +1,160 @@
+/* unw_table.c - tables as the rest of fathom sees them.  Opening costs one small read; the
+ * cache file is mapped, or the CFI compiled, when the first address is looked up.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/unw_table.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+/* A file descriptor is held until the first look-up; past this number we compile at once. */
+enum { MOST_FDS = 256, MOST_BUILD_ID = 64 };
+
+struct unw_table {
+    struct unw_body body; /* header NULL: not prepared yet */
+    const struct unw_machine *machine;
+    int fd; /* -1 once prepared */
+    uint64_t file_size;
+    uint8_t build_id[MOST_BUILD_ID];
+    size_t build_id_size;
+    bool from_cache;
+};
+
+struct unw_table *unw_table_build(const void *image, size_t size, struct err *e)
+{
+    struct unw_elf elf = { .image = image, .size = size };
+    struct unw_table *t;
+
+    if (unw_elf_read(&elf, e) < 0)
+        return NULL;
+    t = mem_zalloc(sizeof *t);
+    t->fd = -1;
+    t->machine = elf.machine;
+    unw_table_compile(&t->body, &elf);
+    unw_elf_release(&elf);
+    return t;
+}
+
+/* Compile the file at t->fd.  A file that has become unreadable gives an empty table. */
+static void table_compile(struct unw_table *t)
+{
+    struct unw_elf elf = { .fd = t->fd, .size = t->file_size };
+
+    if (unw_elf_read(&elf, NULL) < 0)
+        elf.machine = t->machine;
+    unw_table_compile(&t->body, &elf);
+    unw_elf_release(&elf);
+}
+
+void unw_table_prepare(const struct unw_table *table)
+{
+    struct unw_table *t = (struct unw_table *)table; /* filling in late is not a change */
+    uint64_t key;
+    char path[PATH_MAX];
+    bool keep;
+
+    if (t->body.header)
+        return;
+    key = hash_bytes(t->build_id, t->build_id_size);
+    keep = unw_cache_file_path(path, sizeof path, t->build_id, t->build_id_size, t->file_size);
+    t->from_cache = keep && unw_cache_file_load(&t->body, path, key) &&
+                    t->body.header->arch == (uint32_t)t->machine->arch;
+    if (!t->from_cache) {
+        unw_body_release(&t->body);
+        table_compile(t);
+        if (keep)
+            unw_cache_file_store(&t->body, path, key);
+    }
+    close(t->fd);
+    t->fd = -1;
+}
+
+struct unw_table *unw_table_open(int fd, const uint8_t *build_id, size_t build_id_size,
+                                 struct err *e)
+{
+    const struct unw_machine *machine;
+    unsigned char header[64];
+    struct unw_table *t;
+    struct stat st;
+    ssize_t got = pread(fd, header, sizeof header, 0);
+
+    if (got < 0 || fstat(fd, &st) < 0) {
+        err_sys(e, "cannot read");
+        return NULL;
+    }
+    machine = unw_elf_machine(header, (size_t)got, e);
+    if (!machine)
+        return NULL;
+    t = mem_zalloc(sizeof *t);
+    t->machine = machine;
+    t->file_size = (uint64_t)st.st_size;
+    if (build_id && build_id_size <= sizeof t->build_id) {
+        memcpy(t->build_id, build_id, build_id_size);
+        t->build_id_size = build_id_size;
+    }
+    t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (t->fd < 0) {
+        err_sys(e, "cannot keep the file open");
+        free(t);
+        return NULL;
+    }
+    if (t->fd >= MOST_FDS)
+        unw_table_prepare(t);
+    return t;
+}
+
+void unw_table_free(struct unw_table *t)
+{
+    if (!t)
+        return;
+    if (t->fd >= 0)
+        close(t->fd);
+    unw_body_release(&t->body);
+    free(t);
+}
+
+struct unw_table_info unw_table_info(const struct unw_table *t)
+{
+    const struct unw_header *h;
+
+    unw_table_prepare(t);
+    h = t->body.header;
+    return (struct unw_table_info){ .arch = t->machine->arch, .rows = h->n_rows,
+                                    .rules = h->n_rules, .bytes = t->body.size,
+                                    .low = h->start, .high = h->end,
+                                    .from_cache = t->from_cache };
+}
+
+const struct unw_rule *unw_table_rule(const struct unw_table *t, uint64_t address)
+{
+    const struct unw_row *row;
+    unsigned id;
+
+    unw_table_prepare(t);
+    row = unw_body_row(&t->body, address);
+    id = row ? row->rule & UNW_ROW_RULE : 0;
+    return id && id < t->body.header->n_rules ? &t->body.rules[id] : NULL;
+}
+
+uint64_t unw_table_function_start(const struct unw_table *t, uint64_t address)
+{
+    const struct unw_row *row;
+    uint64_t page;
+
+    unw_table_prepare(t);
+    row = unw_body_row(&t->body, address);
+    if (!row || !row->rule)
+        return 0;
+    page = (address - t->body.header->low) >> 16;
+    for (; !(row->rule & UNW_ROW_FUNCTION); row--) {
+        if (row == t->body.rows)
+            return 0;
+        while (t->body.rows + t->body.pages[page] >= row && page)
+            page--;
+    }
+    return t->body.header->low + (page << 16) + row->low;
+}

@@ -1,0 +1,85 @@
+/* unw_table.h - the compiled table of one module: layout, look-up, building, cache file.
+ *
+ *     header | rules[n_rules] | pages[n_pages + 1] | rows[n_rows]
+ *
+ * Page P covers the 64 KB from low + P * 65536; its rows are rows[pages[P] .. pages[P + 1]),
+ * sorted by low address, each in force until the next.  A rule in force across a page border
+ * is repeated at the next page's start, so a look-up never leaves its page.  Bytes are as on
+ * disk (docs/internals/unwind.md).  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_UNWIND_UNW_TABLE_H
+#define FATHOM_UNWIND_UNW_TABLE_H
+
+#include "unwind/unw_elf.h"
+#include "unwind/unw_rule.h"
+
+enum {
+    UNW_TABLE_VERSION = 1,
+    UNW_ROW_FUNCTION = 0x8000, /* in a row's rule: an FDE starts here */
+    UNW_ROW_RULE = 0x7fff,     /* 0 = no rule */
+};
+#define UNW_TABLE_MAGIC 0x574e5546u /* "FUNW" */
+#define UNW_TABLE_SPAN ((uint64_t)1 << 34) /* of addresses in one module */
+
+struct unw_header { /* 64 bytes */
+    uint32_t magic, version;
+    uint64_t checksum; /* hash_bytes of all that follows */
+    uint64_t key;      /* hash_bytes of the build id */
+    uint32_t arch, n_rules, n_pages, n_rows;
+    uint64_t low;      /* multiple of 65536 */
+    uint64_t start, end; /* first address covered, first not */
+};
+
+struct unw_row {
+    uint16_t low, rule;
+};
+
+struct unw_body { /* one allocation or mapping: the bytes of a cache file */
+    const struct unw_header *header;
+    const struct unw_rule *rules;
+    const uint32_t *pages;
+    const struct unw_row *rows;
+    size_t size;
+    bool mapped;
+};
+
+/* Compile ELF's sections.  Fills BODY (malloc'd). */
+void unw_table_compile(struct unw_body *body, const struct unw_elf *elf);
+/* Point BODY into SIZE bytes of a cache file; false (BODY untouched) unless all is in order.
+ * KEY is of the build id. */
+bool unw_table_check(struct unw_body *body, const void *bytes, size_t size, uint64_t key);
+void unw_body_release(struct unw_body *body);
+
+/* The cache file of a module, PATH of CAP bytes; false when there is nowhere to keep it. */
+bool unw_cache_file_path(char *path, size_t cap, const uint8_t *build_id, size_t n,
+                         uint64_t file_size);
+bool unw_cache_file_load(struct unw_body *body, const char *path, uint64_t key);
+/* Sets the key and checksum in BODY and writes it; a failure only costs the next run time. */
+void unw_cache_file_store(const struct unw_body *body, const char *path, uint64_t key);
+
+/* The row in force at ADDRESS (file virtual), or NULL. */
+static inline const struct unw_row *unw_body_row(const struct unw_body *b, uint64_t address)
+{
+    uint64_t at = address - b->header->low;
+    uint16_t low = (uint16_t)at;
+    const struct unw_row *row;
+    uint32_t n;
+
+    if (at >> 16 >= b->header->n_pages)
+        return NULL;
+    row = b->rows + b->pages[at >> 16];
+    n = b->pages[(at >> 16) + 1] - b->pages[at >> 16];
+    if (n == 0 || row->low > low)
+        return NULL;
+    while (n > 1) { /* the answer is in row[0 .. n) */
+        uint32_t half = n / 2;
+
+        row = row[half].low <= low ? row + half : row;
+        n -= half;
+    }
+    return row;
+}
+
+/* The rule in force at ADDRESS (file virtual) of T; NULL when there is none.  Prepares T. */
+const struct unw_rule *unw_table_rule(const struct unw_table *t, uint64_t address);
+
+#endif

@@ -1,0 +1,286 @@
+/* unw_walk.c - from one frame to its caller, again and again.
+ *
+ * A step applies the module's rule.  Where there is none, or where it leads to no code, the
+ * leaf may still have its return address in place, and any frame may keep a frame pointer.
+ * The next frame's rule is looked up before the step is believed: that look-up is needed
+ * anyway, and an address outside all mapped code cannot be a caller.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "unwind/unw_space.h"
+#include "unwind/unw_table.h"
+
+enum { SETS = 1 << 14, FAR = 8 << 20 }; /* FAR: a stack is rarely larger */
+
+struct slot {
+    uint64_t pc;
+    uint32_t generation; /* of the space; 0 = free */
+    bool has_table;
+    struct unw_rule rule; /* cfa NONE: code without a rule */
+};
+
+struct unw_cache {
+    struct { struct slot way[2]; } set[SETS]; /* a set is one cache line */
+    struct unw_walk_stats stats;
+};
+
+struct unw_cache *unw_cache_new(void)
+{
+    void *p = NULL;
+
+    if (posix_memalign(&p, 64, sizeof(struct unw_cache)) != 0)
+        return mem_zalloc(sizeof(struct unw_cache));
+    return memset(p, 0, sizeof(struct unw_cache));
+}
+
+void unw_cache_free(struct unw_cache *c)
+{
+    free(c);
+}
+
+const struct unw_walk_stats *unw_cache_stats(const struct unw_cache *c)
+{
+    return &c->stats;
+}
+
+/* What is known about the code of one frame. */
+struct place {
+    bool mapped, has_table;
+    struct unw_rule rule;
+};
+
+struct walk {
+    const struct unw_space *space;
+    const struct unw_machine *machine;
+    struct unw_cache *cache;
+    const struct unw_stack *stack;
+    struct unw_regs regs;
+    bool leaf; /* or interrupted: pc is exact and the link register valid */
+};
+
+static bool look_up(const struct unw_space *s, uint64_t pc, struct slot *out)
+{
+    const struct unw_range *range = unw_space_find(s, pc);
+    const struct unw_rule *rule;
+
+    if (!range)
+        return false;
+    rule = range->table ? unw_table_rule(range->table, pc - range->bias) : NULL;
+    out->pc = pc;
+    out->generation = s->generation;
+    out->has_table = range->table != NULL;
+    out->rule = rule ? *rule : (struct unw_rule){ 0 };
+    return true;
+}
+
+/* The slot for PC in the cache, filled; or *OWN filled where there is no cache; NULL when PC
+ * is not mapped. */
+static const struct slot *find_slot(const struct walk *w, uint64_t pc, struct slot *own)
+{
+    uint64_t h = (pc + ((uint64_t)w->space->generation << 40)) * 0x9e3779b97f4a7c15u;
+    struct slot *way;
+
+    if (!w->cache)
+        return look_up(w->space, pc, own) ? own : NULL;
+    way = w->cache->set[h >> (64 - 14)].way;
+    if (way[0].pc == pc && way[0].generation == w->space->generation) {
+        w->cache->stats.cache_hits++;
+        return &way[0];
+    }
+    if (way[1].pc == pc && way[1].generation == w->space->generation) {
+        w->cache->stats.cache_hits++;
+        return &way[1];
+    }
+    if (!look_up(w->space, pc, own))
+        return NULL;
+    way[1] = way[0];
+    way[0] = *own;
+    return &way[0];
+}
+
+static bool is_code(const void *arg, uint64_t pc)
+{
+    const struct walk *w = arg;
+    const struct unw_range *range = unw_space_find(w->space, pc - 1);
+
+    return range && range->table && unw_table_rule(range->table, pc - 1 - range->bias);
+}
+
+/* --- one step by one rule --- */
+
+enum step { STEP_OK, STEP_ROOT, STEP_CUT, STEP_LOST };
+
+/* A word that is not in the copy: above it, the copy was too short. */
+static enum step missing(const struct walk *w, uint64_t address)
+{
+    return address >= w->stack->base ? STEP_CUT : STEP_LOST;
+}
+
+static enum step find_cfa(const struct walk *w, const struct unw_rule *r, uint64_t *cfa)
+{
+    uint64_t off = (uint64_t)(int64_t)r->cfa_off, at;
+
+    switch (r->cfa) {
+    case UNW_CFA_SP: *cfa = w->regs.sp + off; return STEP_OK;
+    case UNW_CFA_FP: *cfa = w->regs.fp + off; return STEP_OK;
+    case UNW_CFA_PLT:
+        *cfa = w->regs.sp + off + ((w->regs.pc & 15) >= r->extra ? 8 : 0);
+        return STEP_OK;
+    case UNW_CFA_SP_DEREF: case UNW_CFA_FP_DEREF:
+        at = (r->cfa == UNW_CFA_SP_DEREF ? w->regs.sp : w->regs.fp) + off;
+        if (!unw_load(w->stack, at, cfa))
+            return missing(w, at);
+        *cfa += r->extra;
+        return STEP_OK;
+    case UNW_CFA_OTHER:
+        *cfa = w->machine->search(r, &w->regs, w->stack, is_code, w);
+        return *cfa ? STEP_OK : STEP_LOST;
+    default: return STEP_LOST;
+    }
+}
+
+static uint64_t place_of(const struct walk *w, unsigned where, int32_t off, uint64_t cfa)
+{
+    uint64_t base = where == UNW_AT_CFA ? cfa : where == UNW_AT_SP ? w->regs.sp : w->regs.fp;
+
+    return base + (uint64_t)(int64_t)off;
+}
+
+/* The caller's registers by rule R into *TO. */
+static enum step apply(const struct walk *w, const struct unw_rule *r, struct unw_regs *to)
+{
+    unsigned fp_at = unw_rule_fp_at(r), pc_at = unw_rule_pc_at(r);
+    uint64_t cfa, at;
+    enum step s;
+
+    if (pc_at == UNW_AT_ROOT)
+        return STEP_ROOT;
+    s = find_cfa(w, r, &cfa);
+    if (s != STEP_OK)
+        return s;
+    to->fp = fp_at == UNW_AT_SAME ? w->regs.fp : 0;
+    if (fp_at >= UNW_AT_CFA) {
+        at = place_of(w, fp_at, r->fp_off, cfa);
+        if (!unw_load(w->stack, at, &to->fp))
+            return missing(w, at);
+    }
+    if (pc_at >= UNW_AT_CFA) {
+        at = place_of(w, pc_at, r->pc_off, cfa);
+        if (!unw_load(w->stack, at, &to->pc))
+            return missing(w, at);
+        to->lr = to->pc;
+        if (r->flags & UNW_RULE_SIGNAL) /* aarch64's layout; nobody reads it elsewhere */
+            unw_load(w->stack, at - 16, &to->lr);
+    } else if (pc_at == UNW_AT_SAME && w->leaf) {
+        to->pc = to->lr = w->regs.lr;
+    } else {
+        return STEP_LOST;
+    }
+    to->pc &= w->machine->pc_mask;
+    to->sp = cfa;
+    /* Stacks grow down: only a leaf may have used none, only a signal may change stacks. */
+    if (cfa < w->regs.sp + !w->leaf && !(r->flags & UNW_RULE_SIGNAL))
+        return STEP_LOST;
+    return to->pc ? STEP_OK : STEP_ROOT;
+}
+
+/* --- which rule --- */
+
+/* Apply R, and believe it when it leads to mapped code, whose slot goes to *NEXT. */
+static enum step try_rule(struct walk *w, const struct unw_rule *r, const struct slot **next,
+                          struct slot *own)
+{
+    struct unw_regs to = { 0 };
+    enum step s = apply(w, r, &to);
+
+    if (s != STEP_OK)
+        return s;
+    *next = find_slot(w, to.pc - !(r->flags & UNW_RULE_SIGNAL), own);
+    if (!*next)
+        return STEP_LOST;
+    w->regs = to;
+    w->leaf = r->flags & UNW_RULE_SIGNAL;
+    return STEP_OK;
+}
+
+static void count(struct walk *w, enum step s, size_t offset)
+{
+    if (s == STEP_OK && w->cache)
+        ++*(uint64_t *)((char *)&w->cache->stats + offset);
+}
+
+static enum step try_fp(struct walk *w, const struct slot **next, struct slot *own)
+{
+    uint64_t fp = w->regs.fp, above = w->stack->base + w->stack->size, saved;
+    enum step s;
+
+    if (fp == 0)
+        return STEP_ROOT;
+    if (fp < w->regs.sp || fp % 8 != 0)
+        return STEP_LOST;
+    if (fp + 16 > above)
+        return fp < above + FAR ? STEP_CUT : STEP_LOST;
+    if (!unw_load(w->stack, fp, &saved) || (saved && saved <= fp))
+        return STEP_LOST;
+    s = try_rule(w, &w->machine->fp_chain, next, own);
+    count(w, s, offsetof(struct unw_walk_stats, by_fp));
+    return s;
+}
+
+static enum step try_leaf(struct walk *w, const struct slot **next, struct slot *own)
+{
+    enum step s = w->leaf ? try_rule(w, &w->machine->leaf, next, own) : STEP_LOST;
+
+    count(w, s, offsetof(struct unw_walk_stats, by_guess));
+    return s == STEP_ROOT ? STEP_LOST : s; /* a zero word is no proof */
+}
+
+/* No rule leads on.  Code of a compiled module is asked for a return address in place first
+ * (hand-written leaves); code made at run time for a frame pointer. */
+static enum step fall_back(struct walk *w, bool module, const struct slot **next,
+                           struct slot *own)
+{
+    enum step s = module ? try_leaf(w, next, own) : try_fp(w, next, own);
+
+    if (s == STEP_OK)
+        return s;
+    s = module ? try_fp(w, next, own) : w->leaf ? try_leaf(w, next, own) : s;
+    return s;
+}
+
+static enum step advance(struct walk *w, const struct slot **slot, struct slot *own)
+{
+    const struct slot *at = *slot;
+    bool module = !at || at->has_table; /* unmapped: a call through a bad pointer */
+    enum step s;
+
+    if (at && (at->rule.cfa || unw_rule_pc_at(&at->rule) == UNW_AT_ROOT)) {
+        struct unw_rule rule = at->rule; /* the slot may be replaced */
+
+        s = try_rule(w, &rule, slot, own);
+        count(w, s, offsetof(struct unw_walk_stats, by_rule));
+        if (s != STEP_LOST)
+            return s;
+    }
+    return fall_back(w, module, slot, own);
+}
+
+enum unw_end unw_walk(const struct unw_space *s, struct unw_cache *cache, struct unw_regs regs,
+                      const struct unw_stack *stack, struct unw_frame *frames, size_t cap,
+                      size_t *n)
+{
+    static const enum unw_end ends[] = { [STEP_ROOT] = UNW_ROOT, [STEP_CUT] = UNW_CUT,
+                                         [STEP_LOST] = UNW_LOST };
+    struct walk w = { s, s->machine, cache, stack, regs, true };
+    struct slot own;
+    const struct slot *slot = find_slot(&w, regs.pc, &own);
+    enum step step = STEP_OK;
+
+    for (*n = 0; *n < cap && step == STEP_OK; ) {
+        frames[(*n)++] = (struct unw_frame){ w.regs.pc, w.regs.sp, !w.leaf };
+        step = advance(&w, &slot, &own);
+    }
+    if (cache)
+        cache->stats.frames += *n;
+    return step == STEP_OK ? UNW_FULL : ends[step];
+}
