@@ -43,12 +43,6 @@ const struct unw_walk_stats *unw_cache_stats(const struct unw_cache *c)
     return &c->stats;
 }
 
-/* What is known about the code of one frame. */
-struct place {
-    bool mapped, has_table;
-    struct unw_rule rule;
-};
-
 struct walk {
     const struct unw_space *space;
     const struct unw_machine *machine;

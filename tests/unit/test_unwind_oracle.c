@@ -1,0 +1,234 @@
+/* test_unwind_oracle.c - every row of every module loaded here against elfutils' own reading
+ * of the same CFI.  SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <link.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "unwind/unw_table.h"
+
+/* Rules are compared by what they compute from made-up registers over made-up memory. */
+enum { SP_VALUE = 0x7ffe1230, FP_VALUE = 0x7fff4560 };
+
+struct values {
+    const struct unw_machine *machine;
+    uint64_t pc;
+    bool other_register; /* an expression used a register we do not follow */
+};
+
+static uint64_t memory_at(uint64_t address)
+{
+    return hash_u64(address);
+}
+
+static uint64_t register_value(struct values *v, uint64_t reg)
+{
+    if (reg == v->machine->sp)
+        return SP_VALUE;
+    if (reg == v->machine->fp)
+        return FP_VALUE;
+    if (reg == 16 && v->machine->arch == UNW_X86_64)
+        return v->pc;
+    v->other_register = true;
+    return 0;
+}
+
+/* Evaluate elfutils' answer; CFA is the value of DW_OP_call_frame_cfa. */
+static uint64_t evaluate(struct values *v, const Dwarf_Op *ops, size_t n, uint64_t cfa)
+{
+    uint64_t stack[16] = { 0 };
+    unsigned top = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint8_t op = ops[i].atom;
+
+        CHECK(top < 15);
+        if (op >= DW_OP_breg0 && op <= DW_OP_breg31)
+            stack[top++] = register_value(v, op - DW_OP_breg0) + ops[i].number;
+        else if (op == DW_OP_bregx)
+            stack[top++] = register_value(v, ops[i].number) + ops[i].number2;
+        else if (op >= DW_OP_lit0 && op <= DW_OP_lit31)
+            stack[top++] = op - DW_OP_lit0;
+        else if (op == DW_OP_call_frame_cfa)
+            stack[top++] = cfa;
+        else if (op == DW_OP_deref)
+            stack[top - 1] = memory_at(stack[top - 1]);
+        else if (op == DW_OP_plus_uconst)
+            stack[top - 1] += ops[i].number;
+        else if (op == DW_OP_const1u || op == DW_OP_const2u || op == DW_OP_const4u ||
+                 op == DW_OP_constu || op == DW_OP_const1s || op == DW_OP_consts)
+            stack[top++] = ops[i].number;
+        else if (op == DW_OP_plus)
+            top--, stack[top - 1] += stack[top];
+        else if (op == DW_OP_minus)
+            top--, stack[top - 1] -= stack[top];
+        else if (op == DW_OP_and)
+            top--, stack[top - 1] &= stack[top];
+        else if (op == DW_OP_shl)
+            top--, stack[top - 1] <<= stack[top];
+        else if (op == DW_OP_ge)
+            top--, stack[top - 1] = stack[top - 1] >= stack[top];
+        else
+            v->other_register = true;
+    }
+    return top ? stack[top - 1] : 0;
+}
+
+static uint64_t our_cfa(const struct unw_rule *r, uint64_t pc)
+{
+    switch (r->cfa) {
+    case UNW_CFA_SP: return SP_VALUE + (int64_t)r->cfa_off;
+    case UNW_CFA_FP: return FP_VALUE + (int64_t)r->cfa_off;
+    case UNW_CFA_SP_DEREF: return memory_at(SP_VALUE + (int64_t)r->cfa_off) + r->extra;
+    case UNW_CFA_FP_DEREF: return memory_at(FP_VALUE + (int64_t)r->cfa_off) + r->extra;
+    case UNW_CFA_PLT: return SP_VALUE + r->cfa_off + ((pc & 15) >= r->extra) * 8;
+    default: return 0;
+    }
+}
+
+static uint64_t our_place(unsigned where, int32_t off, uint64_t cfa)
+{
+    uint64_t base = where == UNW_AT_CFA ? cfa : where == UNW_AT_SP ? SP_VALUE : FP_VALUE;
+
+    return base + (int64_t)off;
+}
+
+struct tally {
+    const char *file;
+    unsigned long rows, not_followed, gaps;
+};
+
+/* One saved register: 0 when both agree. */
+static void compare_register(const struct tally *t, struct values *v, Dwarf_Frame *frame,
+                             int reg, bool is_pc, unsigned where, int32_t off, uint64_t cfa)
+{
+    Dwarf_Op mem[3], *ops;
+    size_t n;
+    uint64_t want;
+
+    v->other_register = false;
+    CHECK_EQ(dwarf_frame_register(frame, reg, mem, &ops, &n), 0);
+    if (n == 0) { /* same value, or undefined */
+        if (where != (ops ? is_pc ? UNW_AT_ROOT : UNW_AT_UNKNOWN : UNW_AT_SAME) &&
+            !(ops && is_pc && where == UNW_AT_UNKNOWN))
+            test_fail(__FILE__, __LINE__, "%s at %#lx: register %d is at %u", t->file,
+                      (unsigned long)v->pc, reg, where);
+        return;
+    }
+    want = evaluate(v, ops, n, cfa);
+    if (ops[n - 1].atom == DW_OP_stack_value || v->other_register) {
+        CHECK_EQ(where, UNW_AT_UNKNOWN);
+        return;
+    }
+    if (where < UNW_AT_CFA || our_place(where, off, cfa) != want)
+        test_fail(__FILE__, __LINE__, "%s at %#lx: register %d: %u%+d", t->file,
+                  (unsigned long)v->pc, reg, where, off);
+}
+
+static void compare_row(struct tally *t, struct values *v, Dwarf_Frame *frame, bool signal,
+                        const struct unw_rule *r)
+{
+    static const struct unw_rule none;
+    Dwarf_Op *ops;
+    size_t n;
+    uint64_t cfa;
+    int pc_column = v->machine->arch == UNW_AARCH64 ? 30 : 16;
+
+    r = r ? r : &none;
+    t->rows++;
+    CHECK_EQ(dwarf_frame_cfa(frame, &ops, &n), 0);
+    v->other_register = false;
+    cfa = evaluate(v, ops, n, 0);
+    if (v->other_register || n == 0) {
+        CHECK(r->cfa == UNW_CFA_OTHER || r->cfa == UNW_CFA_NONE);
+        t->not_followed++;
+        return;
+    }
+    if (our_cfa(r, v->pc) != cfa)
+        test_fail(__FILE__, __LINE__, "%s at %#lx: cfa kind %u offset %d", t->file,
+                  (unsigned long)v->pc, r->cfa, r->cfa_off);
+    CHECK_EQ(r->flags & UNW_RULE_SIGNAL, signal);
+    compare_register(t, v, frame, v->machine->fp, false, unw_rule_fp_at(r), r->fp_off, cfa);
+    compare_register(t, v, frame, pc_column, true, unw_rule_pc_at(r), r->pc_off, cfa);
+}
+
+/* Address after the row of elfutils that holds ADDRESS; compares its first and last byte. */
+static uint64_t compare_at(struct tally *t, Dwarf_CFI *cfi, const struct unw_machine *machine,
+                           const struct unw_table *table, uint64_t address)
+{
+    struct values v = { .machine = machine, .pc = address };
+    Dwarf_Frame *frame;
+    Dwarf_Addr start, end;
+    bool signal;
+
+    if (dwarf_cfi_addrframe(cfi, address, &frame) != 0) {
+        if (unw_table_rule(table, address))
+            test_fail(__FILE__, __LINE__, "%s at %#lx: a rule in a gap", t->file,
+                      (unsigned long)address);
+        t->gaps++;
+        return address + 1;
+    }
+    dwarf_frame_info(frame, &start, &end, &signal);
+    compare_row(t, &v, frame, signal, unw_table_rule(table, address));
+    v.pc = end - 1;
+    if (end - 1 != address)
+        compare_row(t, &v, frame, signal, unw_table_rule(table, end - 1));
+    free(frame);
+    return end;
+}
+
+static void compare_file(const char *path)
+{
+    struct tally t = { .file = path };
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    Dwarf_CFI *cfi = elf ? dwarf_getcfi_elf(elf) : NULL;
+    struct unw_table *table = cfi ? unw_table_open(fd, NULL, 0, NULL) : NULL;
+    struct unw_table_info info;
+
+    if (table) {
+        info = unw_table_info(table);
+        for (uint64_t a = info.low; a < info.high;)
+            a = compare_at(&t, cfi, unw_machine_of(info.arch), table, a);
+        printf("# %s: %lu rows, %lu not followed, %lu bytes in gaps\n", path, t.rows,
+               t.not_followed, t.gaps);
+        CHECK(t.rows > 0);
+        CHECK(t.not_followed * 50 <= t.rows + 500); /* 2 % */
+    }
+    unw_table_free(table);
+    if (cfi)
+        dwarf_cfi_end(cfi);
+    elf_end(elf);
+    close(fd);
+}
+
+static int each_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    int *n = arg;
+
+    if (info->dlpi_name[0] == '/' && !strstr(info->dlpi_name, "san.so")) {
+        compare_file(info->dlpi_name);
+        ++*n;
+    }
+    return 0;
+}
+
+TEST(unwind_tables_equal_elfutils_for_every_loaded_module)
+{
+    int n = 0;
+
+    elf_version(EV_CURRENT);
+    dl_iterate_phdr(each_module, &n);
+    CHECK(n > 0);
+}
+
+TEST(unwind_table_equals_elfutils_for_this_program)
+{
+    elf_version(EV_CURRENT);
+    compare_file("/proc/self/exe");
+}
