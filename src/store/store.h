@@ -30,10 +30,16 @@ bool store_is(const void *data, size_t size); /* recognised by its first bytes *
 struct store_damage {
     uint64_t missing_bytes; /* at the end, not whole or never written */
     uint64_t bad_chunks;    /* checksum or contents wrong; skipped */
+    uint64_t lost_samples;  /* known to have been in what was skipped */
+    uint64_t lost_references; /* to what a skipped chunk defined; they name "[lost]" now */
     bool unfinished;        /* no end chunk: the writer was killed */
 };
+/* The damage as a sentence, "" when there is none. */
+void store_damage_text(const struct store_damage *d, char *text, size_t size);
+
 /* Read everything that is whole into SINK (end() included).  -1 with *E when it is no such
- * file, or of a newer version; damage is not an error, it is told in *D. */
+ * file, or of a newer version; damage is not an error, it is told in *D and to the sink as
+ * meta "file.damage" (the sentence) and "file.missing_bytes". */
 int store_read(const void *data, size_t size, struct sink *out, struct store_damage *d,
                struct err *e);
 

@@ -1,0 +1,235 @@
+/* store_chunk.c - see store_chunk.h.  A head has a checksum of its own, so a damaged chunk is
+ * stepped over when its head is good, and searched past by the sync bytes when it is not.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "store/store_chunk.h"
+
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/cursor.h"
+
+void store_head_put(struct buf *b, const struct store_head *h)
+{
+    size_t start = b->n;
+
+    buf_add(b, STORE_SYNC, 4);
+    buf_u8(b, h->type);
+    buf_u8(b, h->flags);
+    buf_u8(b, h->columns);
+    buf_u8(b, 0);
+    buf_u32(b, h->records);
+    buf_u32(b, h->first);
+    buf_u32(b, h->raw_size);
+    buf_u32(b, h->stored_size);
+    buf_u32(b, h->crc);
+    buf_u32(b, (uint32_t)crc32(0, b->data + start, STORE_HEAD_SIZE - 4));
+}
+
+static bool read_head(const unsigned char *p, struct store_head *h)
+{
+    struct cursor c = cursor_of(p, STORE_HEAD_SIZE);
+
+    if (memcmp(p, STORE_SYNC, 4) != 0)
+        return false;
+    cur_skip(&c, 4);
+    h->type = cur_u8(&c);
+    h->flags = cur_u8(&c);
+    h->columns = cur_u8(&c);
+    cur_skip(&c, 1);
+    h->records = cur_u32(&c);
+    h->first = cur_u32(&c);
+    h->raw_size = cur_u32(&c);
+    h->stored_size = cur_u32(&c);
+    h->crc = cur_u32(&c);
+    return cur_u32(&c) == crc32(0, p, STORE_HEAD_SIZE - 4);
+}
+
+int store_check_magic(const void *data, size_t size, struct err *e)
+{
+    const unsigned char *p = data;
+
+    if (!store_is(data, size))
+        return err_set(e, ERR_FORMAT, "this is not a .fathom file");
+    if (p[6] == STORE_MAGIC[6])
+        return 0;
+    err_set(e, ERR_FORMAT, "the file is of format version %u, and this fathom reads version %u",
+            p[6], STORE_MAGIC[6]);
+    err_hint(e, "open it with a newer fathom, or record it again with this one");
+    return -1;
+}
+
+bool store_is(const void *data, size_t size)
+{
+    const unsigned char *p = data;
+
+    return size >= 8 && memcmp(p, STORE_MAGIC, 6) == 0 && p[6] != 0 && p[7] == '\n';
+}
+
+void store_reject(struct store_scan *s, const struct store_head *h)
+{
+    s->damage.bad_chunks++;
+    if (h->type < STORE_TYPES)
+        s->skipped[h->type] += h->records;
+}
+
+/* Move to the next place where a good head begins, or to the end. */
+static void resync(struct store_scan *s)
+{
+    struct store_head h;
+
+    s->damage.bad_chunks++;
+    for (s->at++; s->at < s->size; s->at++) {
+        const unsigned char *p = memchr(s->data + s->at, STORE_SYNC[0], s->size - s->at);
+
+        if (!p)
+            break;
+        s->at = (size_t)(p - s->data);
+        if (s->size - s->at >= STORE_HEAD_SIZE && read_head(p, &h))
+            return;
+    }
+    s->at = s->size;
+}
+
+bool store_next(struct store_scan *s, struct store_head *h, const unsigned char **stored)
+{
+    while (s->at < s->size && !s->ended) {
+        size_t left = s->size - s->at;
+
+        if (left < STORE_HEAD_SIZE) {
+            s->damage.missing_bytes = left;
+            s->at = s->size;
+            break;
+        }
+        if (!read_head(s->data + s->at, h)) {
+            resync(s);
+            continue;
+        }
+        if (h->stored_size > left - STORE_HEAD_SIZE) {
+            s->damage.missing_bytes = (uint64_t)STORE_HEAD_SIZE + h->stored_size;
+            if (h->type < STORE_TYPES)
+                s->skipped[h->type] += h->records;
+            s->at = s->size;
+            break;
+        }
+        *stored = s->data + s->at + STORE_HEAD_SIZE;
+        s->at += STORE_HEAD_SIZE + h->stored_size;
+        if (crc32(0, *stored, h->stored_size) == h->crc) {
+            s->ended = h->type == STORE_end;
+            return true;
+        }
+        store_reject(s, h);
+    }
+    if (s->ended && s->at < s->size) { /* nothing belongs behind the end */
+        s->damage.bad_chunks++;
+        s->at = s->size;
+    }
+    return false;
+}
+
+void store_scan_release(struct store_scan *s)
+{
+    buf_release(&s->raw);
+}
+
+/* The chunk's contents, decompressed into S->raw when they need it. */
+static struct cursor unpack(struct store_scan *s, const struct store_head *h,
+                            const unsigned char *stored)
+{
+    struct cursor bad = { stored, stored, true };
+
+    s->raw_total += h->raw_size;
+    if (h->raw_size > STORE_MAX_RAW || s->raw_total > store_raw_limit(s->at))
+        return bad;
+    if (!(h->flags & STORE_ZSTD))
+        return h->raw_size == h->stored_size ? cursor_of(stored, h->stored_size) : bad;
+    s->raw.n = 0;
+    buf_reserve(&s->raw, h->raw_size + 1);
+    if (ZSTD_decompress(s->raw.data, h->raw_size, stored, h->stored_size) != h->raw_size)
+        return bad;
+    return cursor_of(s->raw.data, h->raw_size);
+}
+
+static bool put_field(unsigned char *field, const struct store_column *k, uint64_t x)
+{
+    uint32_t small = (uint32_t)x;
+
+    if (k->size == 8) {
+        memcpy(field, &x, 8);
+        return true;
+    }
+    memcpy(field, &small, 4);
+    return k->kind == STORE_INT ? (int64_t)x == (int32_t)small : x == small;
+}
+
+static bool decode_bytes(struct cursor *c, unsigned char *field, size_t stride, uint32_t n)
+{
+    struct cursor lengths = *c;
+
+    for (uint32_t i = 0; i < n; i++)
+        (void)cur_uleb(c);
+    for (uint32_t i = 0; i < n && !c->failed; i++, field += stride) {
+        struct store_text t = { .n = cur_uleb(&lengths) };
+
+        t.p = cur_bytes(c, t.n);
+        memcpy(field, &t, sizeof t);
+    }
+    return !c->failed;
+}
+
+static bool decode_numbers(struct cursor *c, const struct store_column *k, unsigned char *field,
+                           size_t stride, const struct store_head *h)
+{
+    uint64_t x = 0;
+    bool fits = true;
+
+    for (uint32_t i = 0; i < h->records; i++, field += stride) {
+        switch (k->kind) {
+        case STORE_UINT:
+            x = cur_uleb(c);
+            break;
+        case STORE_INT:
+            x = (uint64_t)cur_zig(c);
+            break;
+        case STORE_PARENT:
+            x = cur_uleb(c);
+            x = x ? (uint32_t)(h->first + i - x) : 0;
+            break;
+        case STORE_REAL:
+            x = cur_u64(c);
+            break;
+        default:
+            x += (uint64_t)cur_zig(c);
+        }
+        fits &= put_field(field, k, x);
+    }
+    return fits && !c->failed;
+}
+
+bool store_decode(struct store_scan *s, const struct store_head *h, const unsigned char *stored,
+                  struct buf *records)
+{
+    const struct store_chunk *t = &store_chunks[h->type];
+    struct cursor raw = unpack(s, h, stored);
+    size_t stride = t->record_size;
+
+    if (raw.failed || h->records > STORE_MAX_RECORDS || h->columns < t->n_columns ||
+        h->records > h->raw_size / t->n_columns)
+        return false;
+    records->n = 0;
+    buf_reserve(records, h->records * stride + 1);
+    memset(records->data, 0, h->records * stride);
+    for (uint8_t i = 0; i < t->n_columns; i++) {
+        const struct store_column *k = &t->column[i];
+        struct cursor c = cur_sub(&raw, cur_uleb(&raw));
+        unsigned char *field = records->data + k->offset;
+        bool good = !c.failed && (k->kind == STORE_BYTES
+                                      ? decode_bytes(&c, field, stride, h->records)
+                                      : decode_numbers(&c, k, field, stride, h));
+
+        if (!good)
+            return false;
+    }
+    records->n = h->records * stride;
+    return true;
+}

@@ -1,0 +1,97 @@
+/* store_table.h - the rows of store.def as data, and the records of chunks that have no struct
+ * in sink.h.  For the folder's own use.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_STORE_STORE_TABLE_H
+#define FATHOM_STORE_STORE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/sink.h"
+
+enum store_kind {
+    STORE_UINT,   /* LEB128 */
+    STORE_INT,    /* zigzag LEB128 */
+    STORE_DELTA,  /* difference from the record before (0 before the first), modulo 2^64, as INT */
+    STORE_REF,    /* an id or 0, encoded as DELTA */
+    STORE_ID,     /* the same, never 0 */
+    STORE_PARENT, /* own id less this id, as UINT; 0 for none */
+    STORE_REAL,   /* 8 bytes, IEEE 754 */
+    STORE_BYTES,  /* all lengths as UINT, then all bytes */
+};
+
+struct store_text { /* a BYTES field */
+    const unsigned char *p;
+    size_t n;
+};
+struct store_meta {
+    struct store_text key, value;
+};
+struct store_string {
+    struct store_text text;
+};
+struct store_process_update { /* the fields are those of struct process */
+    uint32_t id, name, command;
+    int64_t pid, parent_pid;
+    uint64_t start_ns, end_ns;
+};
+struct store_thread_update {
+    uint32_t id, process, name;
+    int64_t tid;
+    uint64_t start_ns, end_ns;
+};
+struct store_module {
+    uint32_t path, kind;
+    struct store_text build_id;
+};
+struct store_location { /* one link of a frame's chain; inlined: belongs to the record before */
+    uint32_t frame, function, line, inlined;
+};
+struct store_stack {
+    uint32_t parent, frame;
+};
+struct store_source {
+    uint32_t file;
+    struct store_text text;
+};
+struct store_code {
+    uint32_t module;
+    uint64_t address;
+    struct store_text bytes;
+};
+struct store_total { /* how many records of a type the whole file holds */
+    uint32_t type;
+    uint64_t records;
+};
+
+enum store_type {
+    STORE_none,
+#define CHUNK(type, name, record, defines) STORE_##name = type,
+#define COLUMN(name, column, kind, refers)
+#include "store/store.def"
+#undef CHUNK
+#undef COLUMN
+    STORE_TYPES, /* one past the last */
+};
+
+enum { STORE_MAX_COLUMNS = 12 };
+
+struct store_column {
+    const char *name;
+    enum store_kind kind;
+    enum store_type refers; /* STORE_none unless REF, ID or PARENT */
+    uint16_t offset, size;  /* in the record */
+};
+
+struct store_chunk {
+    const char *name;
+    uint16_t record_size;
+    bool defines;
+    uint8_t n_columns;
+    const struct store_column *column;
+};
+
+/* By type; [0] is unused. */
+extern const struct store_chunk store_chunks[STORE_TYPES];
+
+#endif

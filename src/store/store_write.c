@@ -1,0 +1,363 @@
+/* store_write.c - the writer: a sink that buffers columns and puts them down in whole chunks.
+ * A flush writes the types in the order of store.def, so that whatever part of the file is
+ * there defines all that it uses.  SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/mem.h"
+#include "store/store.h"
+#include "store/store_chunk.h"
+#include "text/out.h"
+
+enum {
+    LEVEL = 3,
+    FLUSH_BYTES = 256 << 10,
+    MIN_ZSTD = 48,        /* a smaller chunk is put down as it is */
+    MAX_TEXT = 16 << 20,  /* of one string, source file or piece of code */
+};
+
+struct table { /* records of one type, waiting */
+    uint32_t records;
+    uint32_t first;   /* id of the first that waits */
+    uint64_t total;   /* records since the beginning */
+    uint64_t last[STORE_MAX_COLUMNS];
+    struct buf column[STORE_MAX_COLUMNS];
+    struct buf bytes[STORE_MAX_COLUMNS]; /* of a BYTES column, after the lengths */
+};
+
+struct store_writer {
+    struct sink sink;
+    struct out out;
+    struct table table[STORE_TYPES];
+    size_t waiting; /* bytes, about */
+    uint64_t raw_total;
+    ZSTD_CCtx *zstd;
+    struct buf raw, packed;
+    struct err first;
+};
+
+static struct store_writer *writer_of(struct sink *s)
+{
+    return (struct store_writer *)((char *)s - offsetof(struct store_writer, sink));
+}
+
+static uint64_t get_field(const unsigned char *field, const struct store_column *k)
+{
+    uint64_t x;
+    uint32_t small;
+
+    if (k->size == 8) {
+        memcpy(&x, field, 8);
+        return x;
+    }
+    memcpy(&small, field, 4);
+    return k->kind == STORE_INT ? (uint64_t)(int32_t)small : small;
+}
+
+static void put_column(struct table *t, uint8_t i, const struct store_column *k,
+                       const unsigned char *field)
+{
+    struct store_text text;
+    uint64_t x, own = (uint64_t)t->first + t->records;
+
+    if (k->kind == STORE_BYTES) {
+        memcpy(&text, field, sizeof text);
+        buf_uleb(&t->column[i], text.n);
+        buf_add(&t->bytes[i], text.p, text.n);
+        return;
+    }
+    x = get_field(field, k);
+    if (k->kind == STORE_UINT) {
+        buf_uleb(&t->column[i], x);
+    } else if (k->kind == STORE_INT) {
+        buf_zig(&t->column[i], (int64_t)x);
+    } else if (k->kind == STORE_PARENT) {
+        buf_uleb(&t->column[i], x ? own - x : 0);
+    } else if (k->kind == STORE_REAL) {
+        buf_u64(&t->column[i], x);
+    } else {
+        buf_zig(&t->column[i], (int64_t)(x - t->last[i]));
+        t->last[i] = x;
+    }
+}
+
+/* Add RECORD, a struct of TYPE's kind, to its columns. */
+static void put(struct store_writer *w, enum store_type type, const void *record)
+{
+    const struct store_chunk *c = &store_chunks[type];
+    struct table *t = &w->table[type];
+
+    if (w->first.code || w->out.failed)
+        return;
+    if (c->defines && t->total >= UINT32_MAX - 1) {
+        err_set(&w->first, ERR_LIMIT, "more than 4 billion of one kind: %s", c->name);
+        return;
+    }
+    if (!t->records)
+        t->first = c->defines ? (uint32_t)t->total + 1 : 0;
+    for (uint8_t i = 0; i < c->n_columns; i++) {
+        size_t before = t->column[i].n + t->bytes[i].n;
+
+        put_column(t, i, &c->column[i], (const unsigned char *)record + c->column[i].offset);
+        w->waiting += t->column[i].n + t->bytes[i].n - before;
+    }
+    t->records++;
+    t->total++;
+}
+
+static void flush_when_full(struct store_writer *w)
+{
+    if (w->waiting >= FLUSH_BYTES)
+        store_writer_flush(w);
+}
+
+static void put_and_flush(struct sink *s, enum store_type type, const void *record)
+{
+    put(writer_of(s), type, record);
+    flush_when_full(writer_of(s));
+}
+
+static struct store_text text_of(const void *p, size_t n)
+{
+    return (struct store_text){ p, n < MAX_TEXT ? n : MAX_TEXT };
+}
+
+/* Compress the columns in W->raw, whose ends are in ENDS, into one zstd frame with a block of
+ * its own for each column: columns differ too much to share a Huffman table. */
+static bool pack(struct store_writer *w, const size_t *ends, uint8_t n)
+{
+    ZSTD_inBuffer in = { w->raw.data, 0, 0 };
+    ZSTD_outBuffer out;
+
+    w->packed.n = 0;
+    buf_reserve(&w->packed, ZSTD_compressBound(w->raw.n) + (size_t)n * 32);
+    out = (ZSTD_outBuffer){ w->packed.data, w->packed.cap, 0 };
+    ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
+    ZSTD_CCtx_setPledgedSrcSize(w->zstd, w->raw.n);
+    for (uint8_t i = 0; i < n; i++) {
+        in.size = ends[i];
+        if (ZSTD_compressStream2(w->zstd, &out, &in, i + 1 < n ? ZSTD_e_flush : ZSTD_e_end) != 0)
+            return false;
+    }
+    w->packed.n = out.pos;
+    return true;
+}
+
+static void gather(struct store_writer *w, struct table *t, uint8_t n, size_t *ends)
+{
+    w->raw.n = 0;
+    for (uint8_t i = 0; i < n; i++) {
+        buf_uleb(&w->raw, t->column[i].n + t->bytes[i].n);
+        buf_add(&w->raw, t->column[i].data, t->column[i].n);
+        buf_add(&w->raw, t->bytes[i].data, t->bytes[i].n);
+        ends[i] = w->raw.n;
+        t->column[i].n = t->bytes[i].n = 0;
+        t->last[i] = 0;
+    }
+}
+
+static void put_down(struct store_writer *w, enum store_type type)
+{
+    const struct store_chunk *c = &store_chunks[type];
+    struct table *t = &w->table[type];
+    struct store_head h = { .type = (uint8_t)type,
+                            .columns = c->n_columns,
+                            .records = t->records,
+                            .first = t->first };
+    size_t ends[STORE_MAX_COLUMNS];
+    struct buf *stored = &w->raw, head = { 0 };
+
+    gather(w, t, c->n_columns, ends);
+    t->records = 0;
+    if (w->raw.n >= MIN_ZSTD && pack(w, ends, c->n_columns) && w->packed.n < w->raw.n &&
+        w->raw_total + w->raw.n <=
+            store_raw_limit(store_writer_bytes(w) + STORE_HEAD_SIZE + w->packed.n)) {
+        stored = &w->packed;
+        h.flags = STORE_ZSTD;
+    }
+    w->raw_total += w->raw.n;
+    h.raw_size = (uint32_t)w->raw.n;
+    h.stored_size = (uint32_t)stored->n;
+    h.crc = (uint32_t)crc32(0, stored->data, (uInt)stored->n);
+    store_head_put(&head, &h);
+    out_add(&w->out, head.data, head.n);
+    out_add(&w->out, stored->data, stored->n);
+    buf_release(&head);
+}
+
+void store_writer_flush(struct store_writer *w)
+{
+    for (int type = 1; type < STORE_TYPES; type++)
+        if (w->table[type].records)
+            put_down(w, type);
+    w->waiting = 0;
+    out_flush(&w->out);
+}
+
+static void write_meta(struct sink *s, const char *key, const char *value)
+{
+    struct store_meta m = { text_of(key, strlen(key)), text_of(value, strlen(value)) };
+
+    put_and_flush(s, STORE_meta, &m);
+}
+
+static void write_string(struct sink *s, const char *text, size_t n)
+{
+    put_and_flush(s, STORE_string, &(struct store_string){ text_of(text, n) });
+}
+
+/* Calls whose struct is the record. */
+#define WRITE_AS_IT_IS(name)                                        \
+    static void write_##name(struct sink *s, const struct name *x) \
+    {                                                               \
+        put_and_flush(s, STORE_##name, x);                          \
+    }
+WRITE_AS_IT_IS(metric)
+WRITE_AS_IT_IS(process)
+WRITE_AS_IT_IS(thread)
+WRITE_AS_IT_IS(frame)
+WRITE_AS_IT_IS(function)
+WRITE_AS_IT_IS(sample)
+WRITE_AS_IT_IS(span)
+WRITE_AS_IT_IS(counter)
+
+static void write_update_process(struct sink *s, uint32_t id, const struct process *p)
+{
+    struct store_process_update u = { .id = id,
+                                      .name = p->name,
+                                      .command = p->command,
+                                      .pid = p->pid,
+                                      .parent_pid = p->parent_pid,
+                                      .start_ns = p->start_ns,
+                                      .end_ns = p->end_ns };
+
+    put_and_flush(s, STORE_process_update, &u);
+}
+
+static void write_update_thread(struct sink *s, uint32_t id, const struct thread *t)
+{
+    struct store_thread_update u = { .id = id,
+                                     .process = t->process,
+                                     .name = t->name,
+                                     .tid = t->tid,
+                                     .start_ns = t->start_ns,
+                                     .end_ns = t->end_ns };
+
+    put_and_flush(s, STORE_thread_update, &u);
+}
+
+static void write_module(struct sink *s, const struct module *m)
+{
+    struct store_module x = { m->path, m->kind, text_of(m->build_id, m->build_id_size) };
+
+    put_and_flush(s, STORE_module, &x);
+}
+
+static void write_stack(struct sink *s, uint32_t parent, uint32_t frame)
+{
+    put_and_flush(s, STORE_stack, &(struct store_stack){ parent, frame });
+}
+
+/* All links of a chain go into one chunk. */
+static void write_resolve(struct sink *s, uint32_t frame, const struct location *chain, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct store_location x = { frame, chain[i].function, chain[i].line, i > 0 };
+
+        put(writer_of(s), STORE_location, &x);
+    }
+    flush_when_full(writer_of(s));
+}
+
+static void write_source(struct sink *s, const struct source_text *t)
+{
+    put_and_flush(s, STORE_source, &(struct store_source){ t->file, text_of(t->text, t->size) });
+}
+
+static void write_code(struct sink *s, const struct code_bytes *c)
+{
+    struct store_code x = { c->module, c->address, text_of(c->bytes, c->size) };
+
+    put_and_flush(s, STORE_code, &x);
+}
+
+static int write_end(struct sink *s, struct err *e)
+{
+    struct store_writer *w = writer_of(s);
+
+    store_writer_flush(w);
+    for (uint32_t type = 1; type < STORE_end; type++)
+        if (w->table[type].total)
+            put(w, STORE_end, &(struct store_total){ type, w->table[type].total });
+    put(w, STORE_end, &(struct store_total){ STORE_end, 1 });
+    store_writer_flush(w);
+    if (w->out.failed) {
+        errno = w->out.failed;
+        return err_sys(e, "cannot write the recording");
+    }
+    if (w->first.code)
+        return err_set(e, w->first.code, "%s", w->first.msg);
+    return 0;
+}
+
+struct store_writer *store_writer_new(int fd)
+{
+    struct store_writer *w = mem_zalloc(sizeof *w);
+
+    w->out = out_fd(fd);
+    w->zstd = ZSTD_createCCtx();
+    if (!w->zstd)
+        mem_alloc(SIZE_MAX); /* says that memory is out, and exits */
+    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, LEVEL);
+    out_add(&w->out, STORE_MAGIC, 8);
+    w->sink = (struct sink){
+        .meta = write_meta,
+        .string = write_string,
+        .metric = write_metric,
+        .process = write_process,
+        .thread = write_thread,
+        .update_process = write_update_process,
+        .update_thread = write_update_thread,
+        .module = write_module,
+        .frame = write_frame,
+        .stack = write_stack,
+        .sample = write_sample,
+        .span = write_span,
+        .counter = write_counter,
+        .function = write_function,
+        .resolve = write_resolve,
+        .source = write_source,
+        .code = write_code,
+        .end = write_end,
+    };
+    return w;
+}
+
+struct sink *store_writer_sink(struct store_writer *w)
+{
+    return &w->sink;
+}
+
+uint64_t store_writer_bytes(const struct store_writer *w)
+{
+    return w->out.written + w->out.buf.n;
+}
+
+void store_writer_free(struct store_writer *w)
+{
+    if (!w)
+        return;
+    for (int type = 0; type < STORE_TYPES; type++)
+        for (int i = 0; i < STORE_MAX_COLUMNS; i++) {
+            buf_release(&w->table[type].column[i]);
+            buf_release(&w->table[type].bytes[i]);
+        }
+    buf_release(&w->raw);
+    buf_release(&w->packed);
+    out_close(&w->out, NULL);
+    ZSTD_freeCCtx(w->zstd);
+    free(w);
+}

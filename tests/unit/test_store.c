@@ -1,0 +1,244 @@
+/* test_store.c - what is written is read back; damage is told and does no harm.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "profile/profile.h"
+#include "store/store.h"
+#include "store/store_chunk.h"
+#include "store_sample.h"
+
+static int fresh_file(char *path, size_t size)
+{
+    int fd;
+
+    snprintf(path, size, "%s/file.fathom", test_dir());
+    fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+/* The sample profile as a file, with a flush between its parts. */
+static struct buf sample_file(uint32_t n, bool finish)
+{
+    char path[300];
+    int fd = fresh_file(path, sizeof path);
+    struct store_writer *w = store_writer_new(fd);
+    struct sink *s = store_writer_sink(w);
+    struct err e = { 0 };
+    struct map m = { 0 };
+    struct buf b = { 0 };
+
+    sample_definitions(s);
+    store_writer_flush(w);
+    sample_events(s, n);
+    store_writer_flush(w);
+    sample_rest(s);
+    if (finish)
+        CHECK_EQ(s->end(s, &e), 0);
+    else
+        store_writer_flush(w);
+    CHECK_EQ(lseek(fd, 0, SEEK_END), store_writer_bytes(w));
+    store_writer_free(w);
+    CHECK_EQ(map_open(&m, path, &e), 0);
+    buf_add(&b, m.data, m.size);
+    map_close(&m);
+    close(fd);
+    return b;
+}
+
+static struct profile *read_back(const void *data, size_t size, struct store_damage *d)
+{
+    struct profile *p = profile_new();
+    struct err e = { 0 };
+
+    memset(d, 0, sizeof *d);
+    if (store_read(data, size, profile_sink(p), d, &e) == 0)
+        return p;
+    CHECK(e.msg[0]);
+    profile_free(p);
+    return NULL;
+}
+
+/* All of a profile as text, so that two can be compared. */
+#define EACH(table, fmt, ...)                                                       \
+    for (size_t i = 0; i < p->table.n; i++) {                                       \
+        const __typeof__(*p->table.v) *x = &p->table.v[i];                          \
+        buf_printf(&b, #table " " fmt "\n", __VA_ARGS__);                           \
+    }
+#define LL (long long)
+
+static struct buf flat(const struct profile *p)
+{
+    struct buf b = { 0 };
+
+    EACH(meta, "%s=%s", x->key, x->value)
+    EACH(string, "%u %s", x->n, x->s)
+    EACH(metric, "%u %u %u %u %lld", x->name, x->unit, x->about, x->flags, LL x->period)
+    EACH(process, "%lld %lld %u %u %lld %lld", LL x->pid, LL x->parent_pid, x->name, x->command,
+         LL x->start_ns, LL x->end_ns)
+    EACH(thread, "%u %u %lld %lld %lld", x->process, x->name, LL x->tid, LL x->start_ns,
+         LL x->end_ns)
+    EACH(module, "%u %u %u %02x%02x%02x", x->path, x->kind, x->build_id_size, x->build_id[0],
+         x->build_id[3], x->build_id[4])
+    EACH(frame, "%u %u %u %lld", x->kind, x->flags, x->module, LL x->address)
+    EACH(function, "%u %u %u %u %u", x->name, x->linkage_name, x->file, x->line, x->module)
+    EACH(chain, "%u %u", x->first, x->n)
+    EACH(location, "%u %u", x->function, x->line)
+    EACH(stack, "%u %u", x->parent, x->frame)
+    EACH(sample, "%lld %u %u %u %d %lld %lld", LL x->time_ns, x->thread, x->stack, x->metric,
+         x->cpu, LL x->weight, LL x->count)
+    EACH(span, "%lld %lld %u %u %u %u", LL x->start_ns, LL x->duration_ns, x->thread, x->name,
+         x->stack, x->detail)
+    EACH(counter, "%lld %u %u %u %g", LL x->time_ns, x->process, x->name, x->unit, x->value)
+    EACH(source, "%u %s", x->file, x->text)
+    EACH(code, "%u %lld %zu %x", x->module, LL x->address, x->size, x->bytes[1])
+    return b;
+}
+
+TEST(store_reads_back_what_was_written)
+{
+    struct buf file = sample_file(40, true), want, got;
+    struct profile *p = profile_new(), *q;
+    struct store_damage d;
+
+    sample_definitions(profile_sink(p));
+    sample_events(profile_sink(p), 40);
+    sample_rest(profile_sink(p));
+    q = read_back(file.data, file.n, &d);
+    CHECK(q);
+    want = flat(p);
+    got = flat(q);
+    CHECK_STR(buf_text(&got), buf_text(&want));
+    CHECK(!d.unfinished && !d.bad_chunks && !d.missing_bytes && !d.lost_references);
+    profile_free(p);
+    profile_free(q);
+    buf_release(&want);
+    buf_release(&got);
+    buf_release(&file);
+}
+
+TEST(store_opens_a_file_cut_at_any_byte)
+{
+    struct buf file = sample_file(40, true);
+    size_t before = 0;
+
+    for (size_t n = 0; n < file.n; n++) {
+        unsigned char *cut = malloc(n + !n); /* exact, for the sanitizer */
+        struct store_damage d;
+        struct profile *p;
+
+        memcpy(cut, file.data, n);
+        p = read_back(cut, n, &d);
+        CHECK_EQ(p != NULL, n >= 8);
+        if (p) {
+            CHECK(d.unfinished && profile_meta(p, "file.damage")[0]);
+            CHECK(!d.bad_chunks && !d.lost_references);
+            CHECK(p->sample.n >= before);
+            before = p->sample.n;
+        }
+        profile_free(p);
+        free(cut);
+    }
+    CHECK_EQ(before, 41);
+    buf_release(&file);
+}
+
+TEST(store_survives_any_flipped_byte)
+{
+    static const unsigned char flips[] = { 0x01, 0x80, 0xff };
+    struct buf file = sample_file(40, true);
+
+    for (size_t at = 0; at < file.n * ARRAY_LEN(flips); at++) {
+        struct store_damage d;
+        unsigned char *byte = &file.data[at / ARRAY_LEN(flips)];
+        struct profile *p;
+
+        *byte ^= flips[at % ARRAY_LEN(flips)];
+        p = read_back(file.data, file.n, &d);
+        CHECK_EQ(p != NULL, byte - file.data >= 8);
+        if (p)
+            CHECK(d.bad_chunks || d.missing_bytes || d.unfinished);
+        profile_free(p);
+        *byte ^= flips[at % ARRAY_LEN(flips)];
+    }
+    buf_release(&file);
+}
+
+TEST(store_keeps_samples_whose_definitions_are_lost)
+{
+    struct buf file = sample_file(40, true);
+    struct store_damage d;
+    struct profile *p;
+
+    file.data[8 + 4]++; /* the head of the first chunk: meta */
+    for (size_t at = 8; at + 32 < file.n;) {
+        uint32_t stored;
+
+        memcpy(&stored, file.data + at + 20, 4);
+        if (file.data[at + 4] == 2 || file.data[at + 4] == 12) /* strings, stacks */
+            file.data[at + 32] ^= 0xff;
+        at += 32 + stored;
+    }
+    p = read_back(file.data, file.n, &d);
+    CHECK(p);
+    CHECK_EQ(d.bad_chunks, 3);
+    CHECK_EQ(d.lost_samples, 0);
+    CHECK(d.lost_references > 40);
+    CHECK_EQ(p->sample.n, 41);
+    CHECK_EQ(p->stack.n, 1);
+    CHECK_STR(profile_string(p, p->process.v[0].name), "[lost]");
+    CHECK_STR(profile_string(p, p->function.v[p->location.v[p->chain.v[p->stack.v[0].frame - 1]
+                                                               .first].function - 1].name),
+              "[lost]");
+    profile_free(p);
+    buf_release(&file);
+}
+
+TEST(store_skips_chunks_of_a_later_version)
+{
+    struct buf file = sample_file(3, true), with = { 0 };
+    struct store_head h = { .type = 200, .columns = 1, .records = 9, .raw_size = 2,
+                            .stored_size = 2, .crc = (uint32_t)crc32(0, (void *)"ab", 2) };
+    struct store_damage d;
+    struct profile *p;
+
+    buf_add(&with, file.data, 8);
+    store_head_put(&with, &h);
+    buf_add(&with, "ab", 2);
+    buf_add(&with, file.data + 8, file.n - 8);
+    p = read_back(with.data, with.n, &d);
+    CHECK(p && p->sample.n == 4);
+    CHECK(!d.bad_chunks && !d.unfinished);
+    profile_free(p);
+    buf_release(&with);
+    buf_release(&file);
+}
+
+TEST(store_refuses_a_newer_major_version)
+{
+    struct profile *p = profile_new();
+    struct err e = { 0 };
+
+    CHECK_EQ(store_read("FATHOM\x02\nxxxx", 12, profile_sink(p), NULL, &e), -1);
+    CHECK(strstr(e.msg, "version 2"));
+    CHECK(e.hint[0]);
+    profile_free(p);
+}
+
+TEST(store_tells_that_writing_failed)
+{
+    struct store_writer *w = store_writer_new(open("/dev/full", O_WRONLY));
+    struct sink *s = store_writer_sink(w);
+    struct err e = { 0 };
+
+    sample_definitions(s);
+    CHECK_EQ(s->end(s, &e), -1);
+    CHECK_EQ(e.code, ERR_SYSTEM);
+    store_writer_free(w);
+}
