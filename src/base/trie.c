@@ -25,11 +25,6 @@ static uint32_t add_node(struct trie *t, uint32_t parent, uint32_t key)
     return id;
 }
 
-uint32_t trie_grow(struct trie *t, uint32_t parent, uint32_t key)
-{
-    return add_node(t, parent, key);
-}
-
 static void make_wide(struct trie *t, uint32_t parent)
 {
     for (uint32_t id = trie_first(t, parent); id; id = t->node.v[id].next)

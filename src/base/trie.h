@@ -27,8 +27,6 @@ void trie_init(struct trie *t);
 void trie_release(struct trie *t);
 /* PARENT's child with KEY, made when it is not there. */
 uint32_t trie_child(struct trie *t, uint32_t parent, uint32_t key);
-/* A new child of a node that has none: no search. */
-uint32_t trie_grow(struct trie *t, uint32_t parent, uint32_t key);
 
 /* The first child, 0 when none; the others by node.v[id].next. */
 static inline uint32_t trie_first(const struct trie *t, uint32_t id)

@@ -14,12 +14,15 @@ struct import_input {
     const unsigned char *data; /* the whole file, decompressed if it was gzip or zstd */
     size_t size;
     const char *path; /* as given, for messages; "-" for standard input */
+    bool mapped;      /* data is a mapped file: an importer may let go of pages it has read */
 };
 
 struct export_options {
     const char *metric;  /* NULL: the first */
     const char *title;   /* NULL: the command */
     bool inverted;
+    double min_pct; /* pictures: leave out what is below */
+    bool all;       /* pictures: also what is too small to be seen */
 };
 
 struct format {

@@ -1,0 +1,268 @@
+/* fmt_svg.c - a flame graph as one SVG file in the classic style.
+ *
+ * Boxes, labels and titles stand in the file, so that it can be read where scripts do not run;
+ * web/src/svg adds zoom and search.  Boxes narrower than MIN_PX are left out unless asked for.
+ * Each box carries its start and weight, from which the script draws a zoomed view exactly.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/an_tree.h"
+#include "formats/formats.h"
+#include "formats/palette.h"
+#include "formats/web.h"
+#include "text/human.h"
+
+enum { WIDTH = 1200, PAD = 12, TOP = 64, BOTTOM = 34, ROW = 17, BOX = 16 };
+static const double MIN_PX = 0.1, CHAR_PX = 7.0;
+
+struct picture {
+    const struct an_symbols *symbols;
+    const struct an_tree *tree;
+    const uint32_t *order;
+    const int64_t *self, *total;
+    int64_t *start;  /* by node; -1: left out */
+    int64_t *filled; /* by node: where its next child begins */
+    uint32_t *depth;
+    uint32_t rows;
+    double px;     /* per unit of weight */
+    double min_px; /* narrower boxes are left out */
+    bool inverted;
+    const char *title, *unit;
+    uint64_t left_out;
+};
+
+/* Text for XML: what XML cannot hold becomes a space. */
+static void put_text(struct out *o, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+
+        if (c == '<')
+            out_str(o, "&lt;");
+        else if (c == '>')
+            out_str(o, "&gt;");
+        else if (c == '&')
+            out_str(o, "&amp;");
+        else if (c == '"')
+            out_str(o, "&quot;");
+        else
+            out_char(o, c < 0x20 || c == 0x7f ? ' ' : (char)c);
+    }
+}
+
+/* Place every box; a child follows its parent in the order. */
+static void lay_out(struct picture *p)
+{
+    const struct trie_node *node = p->tree->trie.node.v;
+
+    for (size_t i = 0; i < p->tree->trie.node.n; i++) {
+        uint32_t at = p->order[i], up = node[at].parent;
+
+        if (at) {
+            p->depth[at] = p->depth[up] + 1;
+            p->start[at] = p->start[up] < 0 ? -1 : p->filled[up];
+            p->filled[up] = an_sum(p->filled[up], p->total[at]);
+        }
+        p->filled[at] = p->start[at];
+        if (p->total[at] <= 0 || (double)p->total[at] * p->px < p->min_px)
+            p->start[at] = -1;
+        if (p->start[at] >= 0 && p->depth[at] + 1 > p->rows)
+            p->rows = p->depth[at] + 1;
+        p->left_out += p->start[at] < 0 && p->total[at] > 0;
+    }
+}
+
+static double share(const struct picture *p, int64_t weight)
+{
+    return p->total[0] ? 100.0 * (double)weight / (double)p->total[0] : 0;
+}
+
+/* "1.23 s", "4 MiB", "1,234 samples" */
+static void put_weight(struct out *o, const struct picture *p, int64_t weight)
+{
+    bool counted = strcmp(p->unit, "ns") != 0 && strcmp(p->unit, "bytes") != 0;
+
+    out_str(o, human_weight((double)weight, p->unit).s);
+    if (counted) {
+        out_char(o, ' ');
+        put_text(o, p->unit, strlen(p->unit));
+    }
+}
+
+static void put_title(struct out *o, const struct picture *p, uint32_t at)
+{
+    const struct an_symbol *y = &p->symbols->symbol.v[p->tree->trie.node.v[at].key];
+    const char *module = an_module_name(p->symbols->profile, y->module);
+
+    out_str(o, "<title>");
+    put_text(o, y->name, strlen(y->name));
+    if (*module) {
+        out_str(o, " [");
+        put_text(o, module, strlen(module));
+        out_char(o, ']');
+    }
+    out_str(o, " (");
+    put_weight(o, p, p->total[at]);
+    out_printf(o, ", %.2f%%", share(p, p->total[at]));
+    if (p->self[at] && !p->inverted)
+        out_printf(o, "; self %.2f%%", share(p, p->self[at]));
+    out_str(o, ")</title>");
+}
+
+/* As many whole characters of NAME as fit, with an ellipsis when cut. */
+static void put_label(struct out *o, const char *name, double x, double y, double width)
+{
+    size_t n = strlen(name), room = width > 2 * CHAR_PX ? (size_t)((width - 6) / CHAR_PX) : 0;
+    size_t keep = 0, chars = 0;
+
+    if (room < 2)
+        return;
+    for (; keep < n && chars < room; chars++)
+        for (keep++; keep < n && ((unsigned char)name[keep] & 0xc0) == 0x80;)
+            keep++;
+    out_printf(o, "<text x=\"%.1f\" y=\"%.1f\">", x + 3, y + 12);
+    if (keep < n && chars > 1) {
+        do
+            keep--;
+        while (keep && ((unsigned char)name[keep] & 0xc0) == 0x80);
+        put_text(o, name, keep);
+        out_str(o, "…");
+    } else {
+        put_text(o, name, keep);
+    }
+    out_str(o, "</text>");
+}
+
+static void put_box(struct out *o, const struct picture *p, uint32_t at)
+{
+    const struct an_symbol *s = &p->symbols->symbol.v[p->tree->trie.node.v[at].key];
+    uint32_t row = p->inverted ? p->depth[at] : p->rows - 1 - p->depth[at];
+    double x = PAD + (double)p->start[at] * p->px, y = TOP + (double)row * ROW;
+    double width = (double)p->total[at] * p->px;
+    struct palette_color c = palette_of(s);
+
+    out_printf(o, "<g data-w=\"%" PRId64 " %" PRId64 "\">", p->start[at], p->total[at]);
+    put_title(o, p, at);
+    out_printf(o, "<rect x=\"%.2f\" y=\"%g\" width=\"%.2f\" height=\"%d\" fill=\"#%02x%02x%02x\"/>",
+               x, y, width > 1.5 ? width - 0.5 : width, BOX, c.r, c.g, c.b);
+    put_label(o, s->name, x, y, width);
+    out_str(o, "</g>\n");
+}
+
+static void put_web_file(struct out *o, const char *name)
+{
+    for (const struct web_file *w = web_files; w->name; w++)
+        if (strcmp(w->name, name) == 0)
+            out_add(o, w->data, w->size);
+}
+
+static void put_head(struct out *o, const struct picture *p)
+{
+    unsigned height = TOP + p->rows * ROW + BOTTOM;
+
+    out_printf(o,
+               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%d\" "
+               "height=\"%u\" viewBox=\"0 0 %d %u\" role=\"img\">\n<title>",
+               WIDTH, height, WIDTH, height);
+    put_text(o, p->title, strlen(p->title));
+    out_str(o, "</title>\n<style>");
+    put_web_file(o, "svg/flame.css");
+    out_printf(o, "</style>\n<rect id=\"paper\" width=\"100%%\" height=\"100%%\"/>\n"
+                  "<text id=\"heading\" x=\"%d\" y=\"28\">", WIDTH / 2);
+    put_text(o, p->title, strlen(p->title));
+    out_printf(o, "</text>\n<text id=\"about\" x=\"%d\" y=\"48\">", WIDTH / 2);
+    put_weight(o, p, p->total[0]);
+    if (p->inverted)
+        out_str(o, "; from the functions that cost down to their callers");
+    if (p->left_out)
+        out_printf(o, "; %s frames narrower than %g px are left out",
+                   human_count((int64_t)p->left_out).s, p->min_px);
+    out_printf(o, "</text>\n<text id=\"reset\" class=\"button hidden\" x=\"%d\" y=\"28\">"
+                  "\xe2\x86\xa9 whole graph</text>\n"
+                  "<text id=\"search\" class=\"button\" x=\"%d\" y=\"28\">search</text>\n"
+                  "<text id=\"details\" x=\"%d\" y=\"%u\"> </text>\n"
+                  "<text id=\"matched\" x=\"%d\" y=\"%u\"> </text>\n",
+               PAD, WIDTH - PAD, PAD, height - 12, WIDTH - PAD, height - 12);
+}
+
+static void put_svg(struct out *o, const struct picture *p)
+{
+    put_head(o, p);
+    out_printf(o, "<g id=\"frames\" data-width=\"%d\" data-pad=\"%d\">\n", WIDTH - 2 * PAD, PAD);
+    for (size_t i = 0; i < p->tree->trie.node.n; i++)
+        if (p->start[p->order[i]] >= 0)
+            put_box(o, p, p->order[i]);
+    out_str(o, "</g>\n<script>//<![CDATA[\n");
+    put_web_file(o, "svg/flame.js");
+    out_str(o, "//]]></script>\n</svg>\n");
+}
+
+static void draw(struct picture *p, struct out *o)
+{
+    size_t n = p->tree->trie.node.n;
+    uint32_t *rank = an_tree_ranks(p->symbols), *order = an_tree_order(p->tree, rank);
+
+    p->order = order;
+    p->start = mem_zalloc(n * sizeof *p->start);
+    p->filled = mem_zalloc(n * sizeof *p->filled);
+    p->depth = mem_zalloc(n * sizeof *p->depth);
+    p->px = p->total[0] > 0 ? (WIDTH - 2.0 * PAD) / (double)p->total[0] : 0;
+    lay_out(p);
+    put_svg(o, p);
+    free(p->start);
+    free(p->filled);
+    free(p->depth);
+    free(order);
+    free(rank);
+}
+
+static int svg_write(const struct profile *profile, const struct export_options *opt,
+                     struct out *o, struct err *e)
+{
+    uint32_t metric = opt->metric ? profile_find_metric(profile, opt->metric) : 1;
+    struct an_symbols symbols;
+    struct an_tree tree, inverted;
+    int64_t *self, *total;
+    struct picture p = { .symbols = &symbols, .tree = &tree, .inverted = opt->inverted };
+
+    if (!metric || metric > profile->metric.n)
+        return err_set(e, ERR_MISSING, "the profile has no metric \"%s\"",
+                       opt->metric ? opt->metric : "");
+    p.min_px = fmax(opt->all ? 0 : MIN_PX, opt->min_pct / 100 * (WIDTH - 2 * PAD));
+    p.title = opt->title ? opt->title : "Flame graph";
+    p.unit = profile_string(profile, profile->metric.v[metric - 1].unit);
+    an_symbols_init(&symbols, profile);
+    an_tree_build(&tree, &symbols, NULL);
+    self = an_tree_self(&tree, profile, metric, NULL);
+    if (opt->inverted) {
+        int64_t *from_leaf;
+
+        an_tree_invert(&tree, self, &inverted, &from_leaf);
+        an_tree_release(&tree);
+        free(self);
+        tree = inverted;
+        self = from_leaf;
+    }
+    total = mem_alloc(tree.trie.node.n * sizeof *total);
+    memcpy(total, self, tree.trie.node.n * sizeof *total);
+    an_tree_total(&tree, total);
+    p.self = self;
+    p.total = total;
+    draw(&p, o);
+    free(total);
+    free(self);
+    an_tree_release(&tree);
+    an_symbols_release(&symbols);
+    return 0;
+}
+
+const struct format format_svg = {
+    .name = "svg",
+    .extension = ".svg",
+    .about = "flame graph as a picture with zoom and search",
+    .write = svg_write,
+};
