@@ -34,22 +34,14 @@ static const unsigned char *elf_bytes(struct unw_elf *elf, uint64_t offset, uint
     return p;
 }
 
-const struct unw_machine *unw_elf_machine(const unsigned char *header, size_t size,
-                                          struct err *e)
+static const struct unw_machine *elf_machine(const Elf64_Ehdr *eh)
 {
     static const struct unw_machine *const known[] = { &unw_x86_64, &unw_aarch64 };
-    Elf64_Ehdr eh;
 
-    if (size < sizeof eh || memcmp(header, ELFMAG, SELFMAG) != 0) {
-        err_set(e, ERR_FORMAT, "not an ELF file");
-        return NULL;
-    }
-    memcpy(&eh, header, sizeof eh);
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
-        if (eh.e_machine == known[i]->elf_machine && eh.e_ident[EI_CLASS] == ELFCLASS64 &&
-            eh.e_ident[EI_DATA] == ELFDATA2LSB)
+        if (eh->e_machine == known[i]->elf_machine && eh->e_ident[EI_CLASS] == ELFCLASS64 &&
+            eh->e_ident[EI_DATA] == ELFDATA2LSB)
             return known[i];
-    err_set(e, ERR_FORMAT, "an ELF file of another machine (%u)", eh.e_machine);
     return NULL;
 }
 
@@ -70,8 +62,8 @@ static void elf_segments(struct unw_elf *elf, const Elf64_Ehdr *eh, Elf64_Phdr *
         if (ph.p_type != PT_LOAD || !(ph.p_flags & PF_X) || elf->n_code == UNW_ELF_SEGMENTS ||
             ph.p_vaddr + ph.p_memsz < ph.p_vaddr)
             continue;
-        elf->code[elf->n_code].start = ph.p_vaddr;
-        elf->code[elf->n_code++].end = ph.p_vaddr + ph.p_memsz;
+        elf->code[elf->n_code++] = (struct unw_segment){ ph.p_vaddr, ph.p_vaddr + ph.p_memsz,
+                                                         ph.p_offset, ph.p_filesz };
     }
 }
 
@@ -183,17 +175,35 @@ static void elf_from_hdr(struct unw_elf *elf, const Elf64_Phdr *hdr)
     elf->eh_frame.address = hdr->p_vaddr + 4 + (uint64_t)(int64_t)relative;
 }
 
+static int elf_header(struct unw_elf *elf, Elf64_Ehdr *eh, Elf64_Phdr *hdr, struct err *e)
+{
+    const unsigned char *p = elf_bytes(elf, 0, sizeof *eh);
+
+    if (!p || memcmp(p, ELFMAG, SELFMAG) != 0)
+        return err_set(e, ERR_FORMAT, "not an ELF file");
+    memcpy(eh, p, sizeof *eh);
+    elf->machine = elf_machine(eh);
+    if (!elf->machine)
+        return err_set(e, ERR_FORMAT, "an ELF file of another machine (%u)", eh->e_machine);
+    elf_segments(elf, eh, hdr);
+    return 0;
+}
+
+int unw_elf_open(struct unw_elf *elf, struct err *e)
+{
+    Elf64_Phdr hdr;
+    Elf64_Ehdr eh;
+
+    return elf_header(elf, &eh, &hdr, e);
+}
+
 int unw_elf_read(struct unw_elf *elf, struct err *e)
 {
-    const unsigned char *p = elf_bytes(elf, 0, sizeof(Elf64_Ehdr));
     Elf64_Phdr hdr = { 0 };
     Elf64_Ehdr eh;
 
-    elf->machine = unw_elf_machine(p, p ? sizeof eh : 0, e);
-    if (!elf->machine)
+    if (elf_header(elf, &eh, &hdr, e) < 0)
         return -1;
-    memcpy(&eh, p, sizeof eh);
-    elf_segments(elf, &eh, &hdr);
     elf_sections(elf, &eh);
     if (!elf->eh_frame.data && !eh.e_shnum && hdr.p_type == PT_GNU_EH_FRAME)
         elf_from_hdr(elf, &hdr);

@@ -18,7 +18,12 @@ struct unw_section {
     uint64_t address;
 };
 
-enum { UNW_ELF_SEGMENTS = 32 };
+enum { UNW_ELF_SEGMENTS = 8 }; /* executable ones: one is usual, two happen */
+
+struct unw_segment {
+    uint64_t start, end; /* as linked */
+    uint64_t offset, file_size; /* in the file */
+};
 
 struct unw_elf {
     const unsigned char *image; /* NULL: read through fd */
@@ -26,16 +31,15 @@ struct unw_elf {
     int fd;
     struct arena arena; /* what was read or decompressed */
     const struct unw_machine *machine;
-    struct { uint64_t start, end; } code[UNW_ELF_SEGMENTS]; /* executable, as loaded */
+    struct unw_segment code[UNW_ELF_SEGMENTS];
     unsigned n_code;
     struct unw_section eh_frame, debug_frame;
     uint64_t text, got; /* bases of relative encodings; 0 when absent */
 };
 
-/* The machine of the file, from its header alone; NULL with *E set when it is none of ours. */
-const struct unw_machine *unw_elf_machine(const unsigned char *header, size_t size,
-                                          struct err *e);
-/* E->image and E->size, or E->fd and E->size, are set by the caller; the rest is zero. */
+/* Both want elf->image and elf->size, or elf->fd and elf->size, set by the caller and the rest
+ * zero.  unw_elf_open reads machine and segments only; *E is set when it is none of ours. */
+int unw_elf_open(struct unw_elf *elf, struct err *e);
 int unw_elf_read(struct unw_elf *elf, struct err *e);
 void unw_elf_release(struct unw_elf *elf);
 bool unw_elf_is_code(const struct unw_elf *elf, uint64_t start, uint64_t size);

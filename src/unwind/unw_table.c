@@ -12,17 +12,30 @@
 #include "base/hash.h"
 
 /* A file descriptor is held until the first look-up; past this number we compile at once. */
-enum { MOST_FDS = 256, MOST_BUILD_ID = 64 };
+enum { MOST_FDS = 256, MOST_BUILD_ID = 64, MOST_PAGE = 1 << 16 };
 
 struct unw_table {
     struct unw_body body; /* header NULL: not prepared yet */
     const struct unw_machine *machine;
+    struct unw_segment code[UNW_ELF_SEGMENTS];
+    unsigned n_code;
     int fd; /* -1 once prepared */
     uint64_t file_size;
     uint8_t build_id[MOST_BUILD_ID];
     size_t build_id_size;
     bool from_cache;
 };
+
+static struct unw_table *table_new(const struct unw_elf *elf)
+{
+    struct unw_table *t = mem_zalloc(sizeof *t);
+
+    t->fd = -1;
+    t->machine = elf->machine;
+    t->n_code = elf->n_code;
+    memcpy(t->code, elf->code, sizeof t->code);
+    return t;
+}
 
 struct unw_table *unw_table_build(const void *image, size_t size, struct err *e)
 {
@@ -31,9 +44,7 @@ struct unw_table *unw_table_build(const void *image, size_t size, struct err *e)
 
     if (unw_elf_read(&elf, e) < 0)
         return NULL;
-    t = mem_zalloc(sizeof *t);
-    t->fd = -1;
-    t->machine = elf.machine;
+    t = table_new(&elf);
     unw_table_compile(&t->body, &elf);
     unw_elf_release(&elf);
     return t;
@@ -76,35 +87,48 @@ void unw_table_prepare(const struct unw_table *table)
 struct unw_table *unw_table_open(int fd, const uint8_t *build_id, size_t build_id_size,
                                  struct err *e)
 {
-    const struct unw_machine *machine;
-    unsigned char header[64];
-    struct unw_table *t;
+    struct unw_elf elf = { .fd = fd };
+    struct unw_table *t = NULL;
     struct stat st;
-    ssize_t got = pread(fd, header, sizeof header, 0);
 
-    if (got < 0 || fstat(fd, &st) < 0) {
+    if (fstat(fd, &st) < 0) {
         err_sys(e, "cannot read");
         return NULL;
     }
-    machine = unw_elf_machine(header, (size_t)got, e);
-    if (!machine)
-        return NULL;
-    t = mem_zalloc(sizeof *t);
-    t->machine = machine;
-    t->file_size = (uint64_t)st.st_size;
-    if (build_id && build_id_size <= sizeof t->build_id) {
-        memcpy(t->build_id, build_id, build_id_size);
-        t->build_id_size = build_id_size;
+    elf.size = (uint64_t)st.st_size;
+    if (unw_elf_open(&elf, e) == 0) {
+        t = table_new(&elf);
+        t->file_size = elf.size;
+        t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     }
-    t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    if (t->fd < 0) {
+    unw_elf_release(&elf);
+    if (t && t->fd < 0) {
         err_sys(e, "cannot keep the file open");
         free(t);
         return NULL;
     }
-    if (t->fd >= MOST_FDS)
+    if (t && build_id && build_id_size <= sizeof t->build_id) {
+        memcpy(t->build_id, build_id, build_id_size);
+        t->build_id_size = build_id_size;
+    }
+    if (t && t->fd >= MOST_FDS)
         unw_table_prepare(t);
     return t;
+}
+
+bool unw_table_bias(const struct unw_table *t, uint64_t start, uint64_t file_offset,
+                    uint64_t *bias)
+{
+    for (unsigned i = 0; i < t->n_code; i++) {
+        const struct unw_segment *s = &t->code[i];
+
+        /* A mapping begins at or, for alignment, up to a page before its segment. */
+        if (file_offset + MOST_PAGE <= s->offset || file_offset >= s->offset + s->file_size)
+            continue;
+        *bias = start - (s->start + (file_offset - s->offset));
+        return true;
+    }
+    return false;
 }
 
 void unw_table_free(struct unw_table *t)

@@ -42,6 +42,11 @@ struct unw_table_info unw_table_info(const struct unw_table *t);
 /* Start address of the FDE that covers ADDRESS (for naming stripped code), or 0. */
 uint64_t unw_table_function_start(const struct unw_table *t, uint64_t address);
 
+/* *BIAS for unw_space_map when the file's bytes from FILE_OFFSET are mapped at START; false when
+ * no executable segment of the file lies there. */
+bool unw_table_bias(const struct unw_table *t, uint64_t start, uint64_t file_offset,
+                    uint64_t *bias);
+
 /* What a process has mapped: executable ranges, each with a table (may be NULL).  Tables are
  * the caller's and must outlive the spaces that name them. */
 struct unw_space;
