@@ -3,7 +3,9 @@
  * A symboliser is opened for one module of a recording and answers for any of its addresses.
  * Answers are sets of inlined calls, outermost first.  Files are found under the target's own
  * root, by build id and debuglink, in debuginfod's cache, and checked against the build id;
- * nothing here starts another program.  Not thread-safe.  SPDX-License-Identifier: Apache-2.0 */
+ * nothing here starts another program.  Opening costs nothing: files are read at the first
+ * question, DWARF per compilation unit asked about.  Not thread-safe.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYMBOL_H
 #define FATHOM_SYMBOL_SYMBOL_H
 
@@ -13,32 +15,40 @@
 
 #include "base/err.h"
 
+/* How names were found, worst to best; reports tell the user what would give better ones. */
+enum sym_source { SYM_NONE, SYM_EH_FRAME, SYM_DYNSYM, SYM_MINI, SYM_SYMTAB, SYM_DWARF, SYM_KALLSYMS, SYM_JIT };
+const char *sym_source_name(enum sym_source s); /* "symtab", "dwarf" ... */
+
 struct sym_line { /* one function of an inline chain; strings live as long as the module */
     const char *name;         /* demangled, never NULL or empty */
     const char *linkage_name; /* as linked, or NULL when the same */
-    const char *file;         /* NULL when unknown */
+    const char *file;         /* of this position, NULL when unknown */
     uint32_t line;            /* of this position; 0 when unknown */
     uint32_t decl_line;
+    const char *decl_file;    /* where the function is declared, NULL when unknown */
     uint64_t start, end;      /* of the enclosing symbol (outermost entry only; 0 if unknown) */
+    enum sym_source source;   /* how this name was found */
 };
 
-/* How names were found; reports tell the user what would give better ones. */
-enum sym_source { SYM_NONE, SYM_EH_FRAME, SYM_DYNSYM, SYM_MINI, SYM_SYMTAB, SYM_DWARF, SYM_KALLSYMS, SYM_JIT };
-
 struct sym_request {
-    const char *path;          /* as the target saw it */
-    const char *root;          /* "/proc/PID/root" or "" */
+    const char *path;          /* as the target saw it; "[kernel]", "[vdso]", "[jit]" ... */
+    const char *root;          /* "/proc/PID/root" or "" (NULL is "") */
     const uint8_t *build_id;   /* NULL or size 0 when unknown */
     size_t build_id_size;
     int64_t pid;               /* for perf-PID.map and jitdump, 0 otherwise */
+    int64_t ns_pid;            /* the same in the target's own pid namespace; 0: look it up */
 };
 
 struct sym_module;
-/* Never fails: a module that cannot be read answers with SYM_NONE and says why. */
+/* Never fails: a module that cannot be read answers with SYM_NONE and says why.  R and its
+ * texts are copied. */
 struct sym_module *sym_module_open(const struct sym_request *r);
+/* The same over the bytes of an ELF file, which must outlive the module. */
+struct sym_module *sym_module_open_memory(const void *image, size_t size, const char *path);
 void sym_module_close(struct sym_module *m);
-enum sym_source sym_module_source(const struct sym_module *m);
-const char *sym_module_problem(const struct sym_module *m); /* "" or a sentence */
+/* The best kind of names this module has. */
+enum sym_source sym_module_source(struct sym_module *m);
+const char *sym_module_problem(struct sym_module *m); /* "" or a sentence */
 /* Debian package and debuginfod advice that would supply better names; "" when none needed. */
 const char *sym_module_advice(struct sym_module *m);
 

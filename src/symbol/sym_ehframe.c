@@ -1,0 +1,100 @@
+/* sym_ehframe.c - where nothing is named, functions still begin somewhere: the sorted table
+ * of .eh_frame_hdr says where.  A function is called after its start, `fn_1a2b30 [libx.so]`,
+ * so that its samples stay together.  SPDX-License-Identifier: Apache-2.0 */
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cursor.h"
+#include "symbol/sym_table.h"
+#include "symbol/symbolizer.h"
+
+struct start_state {
+    uint64_t *start; /* sorted */
+    size_t n;
+};
+
+/* Only the encodings that linkers write: 4-byte values, relative to the header. */
+enum { TABLE_ENC = DW_EH_PE_datarel | DW_EH_PE_sdata4, PTR_ENC = DW_EH_PE_pcrel | DW_EH_PE_sdata4 };
+
+static bool read_starts(struct start_state *st, struct cursor c, uint64_t base)
+{
+    uint8_t version = cur_u8(&c), ptr = cur_u8(&c), count = cur_u8(&c), table = cur_u8(&c);
+    uint32_t n;
+
+    if (version != 1 || ptr != PTR_ENC || count != DW_EH_PE_udata4 || table != TABLE_ENC)
+        return false;
+    cur_skip(&c, 4);
+    n = cur_u32(&c);
+    if (c.failed || n == 0 || n > cur_left(&c) / 8)
+        return false;
+    st->start = mem_alloc(n * sizeof *st->start);
+    for (uint32_t i = 0; i < n; i++) {
+        st->start[st->n] = base + (uint64_t)(int64_t)(int32_t)cur_u32(&c);
+        cur_skip(&c, 4);
+        st->n += st->n == 0 || st->start[st->n] > st->start[st->n - 1];
+    }
+    return true;
+}
+
+static void starts_close(void *state)
+{
+    struct start_state *st = state;
+
+    free(st->start);
+    free(st);
+}
+
+static void *starts_open(struct sym_module *m)
+{
+    struct sym_image *im = sym_module_file(m);
+    struct start_state *st;
+    Elf_Data *d;
+    Elf_Scn *s;
+    GElf_Shdr sh;
+
+    s = im ? sym_image_section(im, ".eh_frame_hdr", &sh) : NULL;
+    d = s ? elf_rawdata(s, NULL) : NULL;
+    if (!d || !d->d_buf)
+        return NULL;
+    st = mem_zalloc(sizeof *st);
+    if (read_starts(st, cursor_of(d->d_buf, d->d_size), sh.sh_addr))
+        return st;
+    starts_close(st);
+    return NULL;
+}
+
+static bool starts_find(struct sym_module *m, void *state, uint64_t address)
+{
+    const struct start_state *st = state;
+    size_t lo = 0, hi = st->n;
+    struct sym_line *l;
+    char name[400];
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (st->start[mid] <= address)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == 0 || !sym_image_is_code(m->file, address))
+        return false;
+    snprintf(name, sizeof name, "fn_%llx [%.300s]", (unsigned long long)st->start[lo - 1], m->base);
+    l = sym_module_add(m);
+    l->name = arena_strndup(&m->arena, name, strlen(name));
+    l->start = st->start[lo - 1];
+    l->end = lo < st->n ? st->start[lo] : 0;
+    l->source = SYM_EH_FRAME;
+    return true;
+}
+
+const struct symbolizer symbolizer_eh_frame = {
+    .name = "eh_frame",
+    .about = "function starts from .eh_frame_hdr",
+    .source = SYM_EH_FRAME,
+    .open = starts_open,
+    .close = starts_close,
+    .find = starts_find,
+};

@@ -1,0 +1,254 @@
+/* sym_elf.c - names from .symtab (of the file or of its debug file), else from .dynsym and
+ * .gnu_debugdata together: the latter leaves out what the former has.
+ *
+ * Reading a table is one pass and one sort; texts are only looked at for addresses that are
+ * asked about.  SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/sym_elf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/sym_table.h"
+
+enum { TEXTS_MAX = 4, SYMBOLS_MAX = 64 << 20, CODE_SECTIONS_MAX = 64 };
+
+struct elf_state {
+    struct sym_table table;
+    struct elf_text {
+        const char *text;
+        size_t size;
+        enum sym_source source;
+    } text[TEXTS_MAX];
+    size_t n_texts;
+    struct sym_image *file, *mini; /* mini is owned */
+    struct {
+        uint64_t start, end;
+    } code[CODE_SECTIONS_MAX];
+    size_t n_code;
+    enum sym_source best;
+};
+
+/* Aliases of one address: prefer functions to labels, global to weak to local. */
+static uint16_t rank_of(const GElf_Sym *s)
+{
+    unsigned bind = GELF_ST_BIND(s->st_info);
+
+    return (uint16_t)((GELF_ST_TYPE(s->st_info) == STT_NOTYPE ? 0 : 4) +
+                      (bind == STB_GLOBAL ? 2 : bind == STB_WEAK ? 1 : 0));
+}
+
+static bool is_function(const GElf_Sym *s, const bool *exec, size_t n_sections)
+{
+    unsigned type = GELF_ST_TYPE(s->st_info);
+
+    if (s->st_shndx == SHN_UNDEF || s->st_value == 0)
+        return false;
+    if (type == STT_FUNC || type == STT_GNU_IFUNC)
+        return true;
+    return type == STT_NOTYPE && s->st_shndx < n_sections && exec[s->st_shndx];
+}
+
+static bool *exec_sections(Elf *elf, size_t *n)
+{
+    bool *exec;
+
+    if (elf_getshdrnum(elf, n) < 0)
+        *n = 0;
+    exec = mem_zalloc(*n + 1);
+    for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s));) {
+        GElf_Shdr sh;
+
+        if (elf_ndxscn(s) < *n && gelf_getshdr(s, &sh))
+            exec[elf_ndxscn(s)] = (sh.sh_flags & SHF_EXECINSTR) != 0;
+    }
+    return exec;
+}
+
+static void add_symbols(struct elf_state *st, Elf *elf, Elf_Data *d, size_t n)
+{
+    size_t n_sections;
+    bool *exec = exec_sections(elf, &n_sections);
+
+    vec_reserve(&st->table.entry, st->table.entry.n + n);
+    for (size_t i = 1; i < n; i++) {
+        GElf_Sym s;
+
+        if (!gelf_getsym(d, (int)i, &s) || !is_function(&s, exec, n_sections))
+            continue;
+        sym_table_add(&st->table, (struct sym_entry){ s.st_value, s.st_value + s.st_size,
+                                                      s.st_name, (uint16_t)st->n_texts,
+                                                      rank_of(&s) });
+    }
+    free(exec);
+}
+
+/* Read the symbol table of TYPE in IM; false when there is none. */
+static bool add_table(struct elf_state *st, struct sym_image *im, unsigned type,
+                      enum sym_source source)
+{
+    for (Elf_Scn *s = NULL; (s = elf_nextscn(im->elf, s));) {
+        GElf_Shdr sh;
+        Elf_Data *d, *text;
+        size_t n;
+
+        if (!gelf_getshdr(s, &sh) || sh.sh_type != type || !sh.sh_entsize)
+            continue;
+        d = elf_getdata(s, NULL);
+        text = elf_getdata(elf_getscn(im->elf, sh.sh_link), NULL);
+        n = d ? d->d_size / sh.sh_entsize : 0;
+        if (n < 2 || n > SYMBOLS_MAX || !text || !text->d_buf || st->n_texts == TEXTS_MAX)
+            continue;
+        st->text[st->n_texts] = (struct elf_text){ text->d_buf, text->d_size, source };
+        add_symbols(st, im->elf, d, n);
+        st->n_texts++;
+        if (source > st->best)
+            st->best = source;
+        return true;
+    }
+    return false;
+}
+
+static void read_tables(struct elf_state *st, struct sym_module *m)
+{
+    struct sym_image *debug;
+
+    if (st->file && add_table(st, st->file, SHT_SYMTAB, SYM_SYMTAB))
+        return;
+    debug = sym_module_debug(m);
+    if (debug && add_table(st, debug, SHT_SYMTAB, SYM_SYMTAB))
+        return;
+    if (!st->file)
+        return;
+    add_table(st, st->file, SHT_DYNSYM, SYM_DYNSYM);
+    st->mini = sym_image_open_mini(st->file);
+    if (st->mini)
+        add_table(st, st->mini, SHT_SYMTAB, SYM_MINI);
+}
+
+static void read_code_sections(struct elf_state *st, Elf *elf)
+{
+    for (Elf_Scn *s = NULL; st->n_code < CODE_SECTIONS_MAX && (s = elf_nextscn(elf, s));) {
+        GElf_Shdr sh;
+
+        if (!gelf_getshdr(s, &sh) || !(sh.sh_flags & SHF_EXECINSTR))
+            continue;
+        st->code[st->n_code].start = sh.sh_addr;
+        st->code[st->n_code++].end = sh.sh_addr + sh.sh_size;
+    }
+}
+
+/* A label without a size cannot reach out of its section. */
+static uint64_t section_end(void *arg, uint64_t address)
+{
+    const struct elf_state *st = arg;
+
+    for (size_t i = 0; i < st->n_code; i++)
+        if (address >= st->code[i].start && address < st->code[i].end)
+            return st->code[i].end;
+    return address;
+}
+
+static void elf_close(void *state)
+{
+    struct elf_state *st = state;
+
+    sym_table_release(&st->table);
+    sym_image_close(st->mini);
+    free(st);
+}
+
+static void *elf_open(struct sym_module *m)
+{
+    struct elf_state *st = mem_zalloc(sizeof *st);
+    struct sym_image *layout;
+
+    st->file = sym_module_file(m);
+    read_tables(st, m);
+    if (!st->table.entry.n) {
+        elf_close(st);
+        return NULL;
+    }
+    layout = st->file ? st->file : m->debug;
+    if (layout)
+        read_code_sections(st, layout->elf);
+    sym_table_finish(&st->table, section_end, st);
+    return st;
+}
+
+static const char *text_of(const struct elf_state *st, const struct sym_entry *e)
+{
+    const struct elf_text *t = &st->text[e->owner];
+
+    if (e->name >= t->size || !memchr(t->text + e->name, 0, t->size - e->name))
+        return "";
+    return t->text + e->name;
+}
+
+static size_t underscores(const char *s)
+{
+    return strspn(s, "_");
+}
+
+/* Among aliases of one rank ("malloc", "__libc_malloc"), the one with fewer underscores. */
+static const struct sym_entry *best_alias(const struct elf_state *st, long at)
+{
+    const struct sym_entry *first = st->table.entry.v, *best = &first[at];
+    const struct sym_entry *end = first + st->table.entry.n;
+    const char *best_name = text_of(st, best);
+
+    while (at > 0 && first[at - 1].start == best->start)
+        at--;
+    for (const struct sym_entry *e = &first[at]; e < end && e->start == best->start; e++) {
+        const char *name = text_of(st, e);
+
+        if (*name && (!*best_name || (e->rank == best->rank &&
+                                      underscores(name) < underscores(best_name)))) {
+            best = e;
+            best_name = name;
+        }
+    }
+    return best;
+}
+
+bool sym_elf_symbol(struct sym_module *m, uint64_t address, struct sym_elf_symbol *s)
+{
+    struct elf_state *st = sym_module_state(m, &symbolizer_elf);
+    const struct sym_entry *e;
+    long at = st ? sym_table_find(&st->table, address) : -1;
+
+    if (at < 0)
+        return false;
+    e = best_alias(st, at);
+    *s = (struct sym_elf_symbol){ text_of(st, e), e->start, e->end, st->text[e->owner].source };
+    return *s->name != 0;
+}
+
+static bool elf_find(struct sym_module *m, void *state, uint64_t address)
+{
+    struct sym_elf_symbol s;
+    struct sym_line *l;
+
+    if (!sym_elf_symbol(m, address, &s))
+        return false;
+    l = sym_module_add(m);
+    l->name = sym_module_name(m, s.name, &l->linkage_name);
+    l->start = s.start;
+    l->end = s.end;
+    l->source = s.source;
+    return true;
+}
+
+static enum sym_source elf_best(void *state)
+{
+    return ((struct elf_state *)state)->best;
+}
+
+const struct symbolizer symbolizer_elf = {
+    .name = "elf",
+    .about = ".symtab, .dynsym and minidebuginfo",
+    .source = SYM_SYMTAB,
+    .open = elf_open,
+    .close = elf_close,
+    .find = elf_find,
+    .best = elf_best,
+};

@@ -1,0 +1,16 @@
+/* sym_elf.h - the symbol of an address, for symbolisers that know more about it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_SYMBOL_SYM_ELF_H
+#define FATHOM_SYMBOL_SYM_ELF_H
+
+#include "symbol/symbolizer.h"
+
+struct sym_elf_symbol {
+    const char *name; /* as linked */
+    uint64_t start, end;
+    enum sym_source source;
+};
+/* The best named symbol that holds ADDRESS. */
+bool sym_elf_symbol(struct sym_module *m, uint64_t address, struct sym_elf_symbol *s);
+
+#endif

@@ -1,0 +1,248 @@
+/* sym_image.c - see sym_image.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/sym_image.h"
+
+#include <fcntl.h>
+#include <lzma.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/cursor.h"
+#include "base/mem.h"
+
+enum { LOADS_MAX = 64, NOTES_MAX = 256, MINI_MAX_BYTES = 256 << 20 };
+
+/* The GNU build id among the notes of one segment or section. */
+static bool find_build_id(struct sym_image *im, Elf_Data *d)
+{
+    size_t at = 0;
+
+    for (int i = 0; d && i < NOTES_MAX; i++) {
+        GElf_Nhdr nh;
+        size_t name, desc;
+
+        at = gelf_getnote(d, at, &nh, &name, &desc);
+        if (at == 0)
+            return false;
+        if (nh.n_type != NT_GNU_BUILD_ID || nh.n_namesz != 4 || nh.n_descsz == 0 ||
+            nh.n_descsz > SYM_BUILD_ID_MAX || memcmp((char *)d->d_buf + name, "GNU", 4) != 0)
+            continue;
+        memcpy(im->build_id, (char *)d->d_buf + desc, nh.n_descsz);
+        im->build_id_size = nh.n_descsz;
+        return true;
+    }
+    return false;
+}
+
+static void read_build_id(struct sym_image *im)
+{
+    size_t n;
+
+    if (elf_getphdrnum(im->elf, &n) == 0 && n < 4096)
+        for (size_t i = 0; i < n; i++) {
+            GElf_Phdr ph;
+
+            if (gelf_getphdr(im->elf, (int)i, &ph) && ph.p_type == PT_NOTE &&
+                find_build_id(im, elf_getdata_rawchunk(im->elf, (int64_t)ph.p_offset, ph.p_filesz,
+                                                       ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR)))
+                return;
+        }
+    for (Elf_Scn *s = NULL; (s = elf_nextscn(im->elf, s));) {
+        GElf_Shdr sh;
+
+        if (gelf_getshdr(s, &sh) && sh.sh_type == SHT_NOTE &&
+            find_build_id(im, elf_getdata(s, NULL)))
+            return;
+    }
+}
+
+static void read_loads(struct sym_image *im)
+{
+    size_t n, size;
+    const unsigned char *raw = (const unsigned char *)elf_rawfile(im->elf, &size);
+
+    if (!raw || elf_getphdrnum(im->elf, &n) < 0)
+        return;
+    im->load = mem_zalloc(LOADS_MAX * sizeof *im->load);
+    for (size_t i = 0; i < n && im->n_loads < LOADS_MAX; i++) {
+        GElf_Phdr ph;
+
+        if (!gelf_getphdr(im->elf, (int)i, &ph) || ph.p_type != PT_LOAD || !ph.p_filesz)
+            continue;
+        if (ph.p_offset > size || ph.p_filesz > size - ph.p_offset)
+            continue;
+        im->load[im->n_loads++] = (struct sym_load){ ph.p_vaddr, ph.p_filesz, raw + ph.p_offset,
+                                                     (ph.p_flags & PF_X) != 0 };
+    }
+}
+
+static struct sym_image *finish(struct sym_image *im, const char *path, struct err *e)
+{
+    im->path = mem_strdup(path);
+    if (!im->elf || elf_kind(im->elf) != ELF_K_ELF || gelf_getclass(im->elf) == ELFCLASSNONE) {
+        err_set(e, ERR_FORMAT, "%s is not an ELF file", path);
+        sym_image_close(im);
+        return NULL;
+    }
+    read_build_id(im);
+    read_loads(im);
+    return im;
+}
+
+struct sym_image *sym_image_open_fd(int fd, const char *path, struct err *e)
+{
+    struct sym_image *im = mem_zalloc(sizeof *im);
+
+    elf_version(EV_CURRENT);
+    im->fd = fd;
+    im->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    return finish(im, path, e);
+}
+
+struct sym_image *sym_image_open_memory(const void *bytes, size_t n, bool owned,
+                                        const char *path, struct err *e)
+{
+    struct sym_image *im = mem_zalloc(sizeof *im);
+
+    elf_version(EV_CURRENT);
+    im->fd = -1;
+    im->owned = owned ? (unsigned char *)bytes : NULL;
+    im->elf = n ? elf_memory((char *)bytes, n) : NULL;
+    return finish(im, path, e);
+}
+
+void sym_image_close(struct sym_image *im)
+{
+    if (!im)
+        return;
+    elf_end(im->elf);
+    if (im->fd >= 0)
+        close(im->fd);
+    free(im->owned);
+    free(im->load);
+    free(im->path);
+    free(im);
+}
+
+Elf_Scn *sym_image_section(struct sym_image *im, const char *name, GElf_Shdr *sh)
+{
+    size_t names;
+
+    if (elf_getshdrstrndx(im->elf, &names) < 0)
+        return NULL;
+    for (Elf_Scn *s = NULL; (s = elf_nextscn(im->elf, s));) {
+        const char *its;
+
+        if (!gelf_getshdr(s, sh) || sh->sh_type == SHT_NOBITS)
+            continue;
+        its = elf_strptr(im->elf, names, sh->sh_name);
+        if (its && strcmp(its, name) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+const unsigned char *sym_image_bytes(struct sym_image *im, const char *name, size_t *n)
+{
+    GElf_Shdr sh;
+    Elf_Scn *s = sym_image_section(im, name, &sh);
+    Elf_Data *d = s ? elf_rawdata(s, NULL) : NULL;
+
+    if (!d || !d->d_buf || !d->d_size)
+        return NULL;
+    *n = d->d_size;
+    return d->d_buf;
+}
+
+bool sym_image_has_dwarf(struct sym_image *im)
+{
+    GElf_Shdr sh;
+
+    return sym_image_section(im, ".debug_info", &sh) || sym_image_section(im, ".zdebug_info", &sh);
+}
+
+const unsigned char *sym_image_code(struct sym_image *im, uint64_t address, size_t n)
+{
+    for (size_t i = 0; i < im->n_loads; i++) {
+        const struct sym_load *l = &im->load[i];
+
+        if (address >= l->address && address - l->address <= l->size &&
+            n <= l->size - (address - l->address))
+            return l->bytes + (address - l->address);
+    }
+    return NULL;
+}
+
+bool sym_image_is_code(const struct sym_image *im, uint64_t address)
+{
+    for (size_t i = 0; i < im->n_loads; i++)
+        if (im->load[i].exec && address >= im->load[i].address &&
+            address - im->load[i].address < im->load[i].size)
+            return true;
+    return false;
+}
+
+const char *sym_image_debuglink(struct sym_image *im, uint32_t *crc)
+{
+    size_t n;
+    const unsigned char *p = sym_image_bytes(im, ".gnu_debuglink", &n);
+    struct cursor c = cursor_of(p, p ? n : 0);
+    const char *name = cur_cstr(&c);
+
+    cur_skip(&c, -(size_t)(c.p - p) & 3); /* the checksum is 4-aligned */
+    *crc = cur_u32(&c);
+    return c.failed || !*name || strchr(name, '/') ? NULL : name;
+}
+
+uint32_t sym_image_crc(struct sym_image *im)
+{
+    size_t n;
+    const char *p = elf_rawfile(im->elf, &n);
+
+    return p ? (uint32_t)crc32_z(0, (const unsigned char *)p, n) : 0;
+}
+
+/* Unpack xz; the size is not stored in front, so the room doubles up to a limit. */
+static unsigned char *unpack(const unsigned char *p, size_t n, size_t *out_n)
+{
+    for (size_t cap = n * 4 + 4096; cap <= MINI_MAX_BYTES; cap *= 2) {
+        unsigned char *out = mem_alloc(cap);
+        uint64_t memory = 64 << 20;
+        size_t in = 0;
+        lzma_ret rc;
+
+        *out_n = 0;
+        rc = lzma_stream_buffer_decode(&memory, 0, NULL, p, &in, n, out, out_n, cap);
+        if (rc == LZMA_OK)
+            return out;
+        free(out);
+        if (rc != LZMA_BUF_ERROR)
+            break;
+    }
+    return NULL;
+}
+
+struct sym_image *sym_image_open_mini(struct sym_image *im)
+{
+    size_t n, size;
+    const unsigned char *p = sym_image_bytes(im, ".gnu_debugdata", &n);
+    unsigned char *out = p ? unpack(p, n, &size) : NULL;
+
+    return out ? sym_image_open_memory(out, size, true, im->path, NULL) : NULL;
+}
+
+/* The kernel maps the vDSO as a whole ELF file; its size is where its section table ends. */
+struct sym_image *sym_image_open_vdso(struct err *e)
+{
+    const Elf64_Ehdr *eh = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
+    size_t size;
+
+    if (!eh) {
+        err_set(e, ERR_MISSING, "this process has no vDSO");
+        return NULL;
+    }
+    size = eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize;
+    return sym_image_open_memory(eh, size, false, "[vdso]", e);
+}

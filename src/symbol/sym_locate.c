@@ -1,0 +1,204 @@
+/* sym_locate.c - see sym_locate.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/sym_locate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "symbol/sym_debuginfod.h"
+
+void sym_locate_hex(char *text, const uint8_t *id, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        snprintf(text + 2 * i, 3, "%02x", id[i]);
+    text[2 * n] = 0;
+}
+
+static int open_in_root(const char *root, const char *path, int flags)
+{
+    struct open_how how = { .flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT };
+    char whole[PATH_MAX];
+    int dir, fd;
+
+    if (!*root)
+        return open(path, flags);
+    dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return -1;
+    fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+    close(dir);
+    if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
+        return fd;
+    /* An old kernel or a sandbox without openat2: links may then lead outside the root. */
+    if (snprintf(whole, sizeof whole, "%s%s", root, path) >= (int)sizeof whole)
+        return -1;
+    return open(whole, flags);
+}
+
+int sym_locate_fd(const char *root, const char *path)
+{
+    struct stat st;
+    int fd = open_in_root(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return fd;
+    close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
+/* The process may have ended: then its root cannot be entered and ours is the best guess. */
+static int open_for(const struct sym_module *m, const char *path)
+{
+    int fd = sym_locate_fd(m->ask.root, path);
+
+    if (fd < 0 && *m->ask.root && access(m->ask.root, X_OK) < 0)
+        fd = sym_locate_fd("", path);
+    return fd;
+}
+
+static bool same_id(const struct sym_image *im, const uint8_t *id, size_t n)
+{
+    return im->build_id_size == n && memcmp(im->build_id, id, n) == 0;
+}
+
+static struct sym_image *check_id(struct sym_module *m, struct sym_image *im)
+{
+    char was[2 * SYM_BUILD_ID_MAX + 1], is[2 * SYM_BUILD_ID_MAX + 1];
+
+    if (!im || !m->ask.build_id_size || same_id(im, m->ask.build_id, m->ask.build_id_size))
+        return im;
+    sym_locate_hex(was, m->ask.build_id, m->ask.build_id_size);
+    sym_locate_hex(is, im->build_id, im->build_id_size);
+    sym_module_complain(m, "%s was replaced since the recording (build id %.12s then, %.12s now)",
+                        m->ask.path, was, *is ? is : "none");
+    sym_image_close(im);
+    return NULL;
+}
+
+struct sym_image *sym_locate_file(struct sym_module *m)
+{
+    struct err e = { 0 };
+    struct sym_image *im;
+    int fd;
+
+    if (strncmp(m->ask.path, "[vdso]", 6) == 0) {
+        im = sym_image_open_vdso(&e);
+    } else {
+        fd = open_for(m, m->ask.path);
+        if (fd < 0) {
+            sym_module_complain(m, "%s cannot be read: %s", m->ask.path, strerror(errno));
+            return NULL;
+        }
+        im = sym_image_open_fd(fd, m->ask.path, &e);
+    }
+    if (!im)
+        sym_module_complain(m, "%s", e.msg);
+    return check_id(m, im);
+}
+
+struct wanted { /* what makes a debug file the right one */
+    const uint8_t *id;
+    size_t id_size;
+    uint32_t crc;
+    bool has_crc;
+};
+
+static struct sym_image *take_if_right(int fd, const char *path, const struct wanted *w)
+{
+    struct sym_image *im = fd >= 0 ? sym_image_open_fd(fd, path, NULL) : NULL;
+    bool right;
+
+    if (!im)
+        return NULL;
+    if (w->id_size && im->build_id_size)
+        right = same_id(im, w->id, w->id_size);
+    else
+        right = w->has_crc && sym_image_crc(im) == w->crc;
+    if (right)
+        return im;
+    sym_image_close(im);
+    return NULL;
+}
+
+static struct sym_image *by_build_id(struct sym_module *m, const struct wanted *w)
+{
+    char hex[2 * SYM_BUILD_ID_MAX + 1], path[2 * SYM_BUILD_ID_MAX + 64];
+    struct sym_image *im;
+
+    if (w->id_size < 2)
+        return NULL;
+    sym_locate_hex(hex, w->id, w->id_size);
+    snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+    im = take_if_right(sym_locate_fd(m->ask.root, path), path, w);
+    if (!im && *m->ask.root)
+        im = take_if_right(sym_locate_fd("", path), path, w);
+    return im;
+}
+
+static struct sym_image *by_debuglink(struct sym_module *m, const char *link,
+                                      const struct wanted *w)
+{
+    static const struct {
+        const char *before, *below;
+    } places[] = { { "", "" }, { "", ".debug/" }, { "/usr/lib/debug", "" } };
+    const char *slash = strrchr(m->ask.path, '/');
+    int folder = slash ? (int)(slash - m->ask.path) + 1 : 0;
+    struct stat own, st;
+
+    if (!link || fstat(m->file->fd, &own) < 0)
+        return NULL;
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        char path[PATH_MAX];
+        struct sym_image *im;
+        int fd;
+
+        if (snprintf(path, sizeof path, "%s%.*s%s%s", places[i].before, folder, m->ask.path,
+                     places[i].below, link) >= (int)sizeof path)
+            continue;
+        fd = open_for(m, path);
+        /* A link that names the file itself would be found first and hold nothing new. */
+        if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == own.st_ino && st.st_dev == own.st_dev) {
+            close(fd);
+            continue;
+        }
+        im = take_if_right(fd, path, w);
+        if (im)
+            return im;
+    }
+    return NULL;
+}
+
+struct sym_image *sym_locate_debug(struct sym_module *m)
+{
+    struct wanted w = { m->ask.build_id, m->ask.build_id_size, 0, false };
+    struct sym_image *im;
+    const char *link = NULL, *fetched;
+
+    if (m->file) {
+        w.id = m->file->build_id;
+        w.id_size = m->file->build_id_size;
+        link = sym_image_debuglink(m->file, &w.crc);
+        w.has_crc = link != NULL;
+    }
+    im = by_build_id(m, &w);
+    if (!im && m->file && m->file->fd >= 0)
+        im = by_debuglink(m, link, &w);
+    if (im || w.id_size < 2)
+        return im;
+    fetched = sym_debuginfod_cached(w.id, w.id_size);
+    if (fetched)
+        im = take_if_right(sym_locate_fd("", fetched), fetched, &w);
+    else
+        sym_debuginfod_fetch(w.id, w.id_size);
+    return im;
+}

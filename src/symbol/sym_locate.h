@@ -1,0 +1,19 @@
+/* sym_locate.h - find a module's file and its separate debug file.
+ * Paths are resolved inside the target's root, so that a container's links stay in it; where
+ * the target has gone, the same paths are tried outside.  A file is only used when its build
+ * id is the recorded one.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_SYMBOL_SYM_LOCATE_H
+#define FATHOM_SYMBOL_SYM_LOCATE_H
+
+#include "symbol/symbolizer.h"
+
+/* Open PATH for reading inside ROOT ("" is ours); regular files only.  -1 and errno. */
+int sym_locate_fd(const char *root, const char *path);
+/* The module's own file; NULL after sym_module_complain. */
+struct sym_image *sym_locate_file(struct sym_module *m);
+/* A separate file with DWARF or symbols for M, or NULL.  Looks by build id, by debuglink and
+ * in debuginfod's cache; asks debuginfod to fetch it in the background when that fails. */
+struct sym_image *sym_locate_debug(struct sym_module *m);
+void sym_locate_hex(char *text, const uint8_t *id, size_t n); /* 2 n + 1 chars */
+
+#endif

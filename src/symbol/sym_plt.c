@@ -1,0 +1,153 @@
+/* sym_plt.c - linkage stubs: `malloc@plt`.  A stub jumps through a slot of the global offset
+ * table; the relocation of that slot names the function.  x86-64; stubs of other machines
+ * fall through to the next symboliser.  SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/sym_table.h"
+#include "symbol/symbolizer.h"
+
+enum { STUB = 16, RELOCATIONS_MAX = 1 << 22 };
+
+struct plt_state {
+    struct sym_table slots; /* GOT slots with the name's offset in .dynstr */
+    const char *text;
+    size_t text_size;
+    struct {
+        uint64_t start, end;
+    } part[4];
+    size_t n_parts;
+};
+
+static void add_slots(struct plt_state *st, Elf_Data *rela, Elf_Data *syms)
+{
+    size_t n = rela->d_size / sizeof(Elf64_Rela);
+
+    for (size_t i = 0; i < n && i < RELOCATIONS_MAX; i++) {
+        GElf_Rela r;
+        GElf_Sym s;
+
+        if (!gelf_getrela(rela, (int)i, &r))
+            return;
+        if ((GELF_R_TYPE(r.r_info) == R_X86_64_JUMP_SLOT ||
+             GELF_R_TYPE(r.r_info) == R_X86_64_GLOB_DAT) &&
+            gelf_getsym(syms, (int)GELF_R_SYM(r.r_info), &s))
+            sym_table_add(&st->slots,
+                          (struct sym_entry){ r.r_offset, r.r_offset + 8, s.st_name, 0, 0 });
+    }
+}
+
+static void read_sections(struct plt_state *st, struct sym_image *im)
+{
+    static const char *const parts[] = { ".plt", ".plt.sec", ".plt.got" };
+    GElf_Shdr sh;
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        if (sym_image_section(im, parts[i], &sh)) {
+            st->part[st->n_parts].start = sh.sh_addr;
+            st->part[st->n_parts++].end = sh.sh_addr + sh.sh_size;
+        }
+    for (Elf_Scn *s = NULL; st->n_parts && (s = elf_nextscn(im->elf, s));) {
+        Elf_Data *d, *syms, *text;
+        GElf_Shdr of;
+
+        if (!gelf_getshdr(s, &sh) || sh.sh_type != SHT_RELA || !(d = elf_getdata(s, NULL)) ||
+            !gelf_getshdr(elf_getscn(im->elf, sh.sh_link), &of) || of.sh_type != SHT_DYNSYM)
+            continue;
+        syms = elf_getdata(elf_getscn(im->elf, sh.sh_link), NULL);
+        text = elf_getdata(elf_getscn(im->elf, of.sh_link), NULL);
+        if (!syms || !text || !text->d_buf || (st->text && st->text != text->d_buf))
+            continue;
+        st->text = text->d_buf;
+        st->text_size = text->d_size;
+        add_slots(st, d, syms);
+    }
+}
+
+static void plt_close(void *state)
+{
+    struct plt_state *st = state;
+
+    sym_table_release(&st->slots);
+    free(st);
+}
+
+static void *plt_open(struct sym_module *m)
+{
+    struct sym_image *im = sym_module_file(m);
+    struct plt_state *st;
+    GElf_Ehdr eh;
+
+    if (!im || !gelf_getehdr(im->elf, &eh) || eh.e_machine != EM_X86_64)
+        return NULL;
+    st = mem_zalloc(sizeof *st);
+    read_sections(st, im);
+    if (!st->slots.entry.n) {
+        plt_close(st);
+        return NULL;
+    }
+    sym_table_finish(&st->slots, NULL, NULL);
+    return st;
+}
+
+/* The slot a stub at START jumps through: ff 25 and a distance from the next instruction. */
+static uint64_t slot_of(struct sym_image *im, uint64_t start)
+{
+    const unsigned char *p = sym_image_code(im, start, STUB);
+
+    for (unsigned i = 0; p && i + 6 <= STUB; i++)
+        if (p[i] == 0xff && p[i + 1] == 0x25) {
+            int32_t distance;
+
+            memcpy(&distance, p + i + 2, 4);
+            return start + i + 6 + (uint64_t)(int64_t)distance;
+        }
+    return 0;
+}
+
+static const char *stub_name(const struct plt_state *st, struct sym_image *im, uint64_t start)
+{
+    uint64_t slot = slot_of(im, start);
+    long at = slot ? sym_table_find(&st->slots, slot) : -1;
+    size_t name = at >= 0 ? st->slots.entry.v[at].name : 0;
+
+    if (!name || name >= st->text_size || !memchr(st->text + name, 0, st->text_size - name))
+        return NULL;
+    return st->text + name;
+}
+
+static bool plt_find(struct sym_module *m, void *state, uint64_t address)
+{
+    const struct plt_state *st = state;
+
+    for (size_t i = 0; i < st->n_parts; i++) {
+        uint64_t start = address - (address - st->part[i].start) % STUB;
+        const char *name, *linkage;
+        struct sym_line *l;
+        char *text;
+
+        if (address < st->part[i].start || address >= st->part[i].end)
+            continue;
+        name = stub_name(st, m->file, start);
+        text = name ? mem_printf("%s@plt", sym_module_name(m, name, &linkage))
+                    : mem_printf("plt_%llx [%s]", (unsigned long long)st->part[i].start, m->base);
+        l = sym_module_add(m);
+        l->name = arena_strndup(&m->arena, text, strlen(text));
+        l->start = start;
+        l->end = start + STUB;
+        l->source = SYM_DYNSYM;
+        free(text);
+        return true;
+    }
+    return false;
+}
+
+const struct symbolizer symbolizer_plt = {
+    .name = "plt",
+    .about = "linkage stubs",
+    .source = SYM_DYNSYM,
+    .open = plt_open,
+    .close = plt_close,
+    .find = plt_find,
+};

@@ -1,0 +1,31 @@
+/* sym_table.h - named address ranges, sorted once and searched often.  Ranges may overlap:
+ * the one that starts last wins, then the one the caller ranks higher.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_SYMBOL_SYM_TABLE_H
+#define FATHOM_SYMBOL_SYM_TABLE_H
+
+#include "base/mem.h"
+
+struct sym_entry {
+    uint64_t start, end;
+    uint32_t name;   /* the owner's: an offset or an index */
+    uint16_t owner;  /* the owner's: which text table */
+    uint16_t rank;   /* higher is preferred among equal starts */
+};
+
+struct sym_table {
+    VEC(struct sym_entry) entry;
+    uint64_t *reach; /* greatest end among entries [0 .. i] */
+};
+
+static inline void sym_table_add(struct sym_table *t, struct sym_entry e)
+{
+    vec_push(&t->entry, e);
+}
+/* Sort; entries of end <= start reach to the next start or to LIMIT(start), if given. */
+void sym_table_finish(struct sym_table *t, uint64_t (*limit)(void *arg, uint64_t start), void *arg);
+/* Index of the entry that holds ADDRESS, or -1. */
+long sym_table_find(const struct sym_table *t, uint64_t address);
+void sym_table_release(struct sym_table *t);
+
+#endif

@@ -1,0 +1,61 @@
+/* symbolizer.h - what every way of naming an address is, and what it may use of its module.
+ *
+ * To add one: write sym_x.c with `const struct symbolizer symbolizer_x`, and put
+ * SYMBOLIZER(x) in symbolizers.def.  The order there is the order of asking; the first that
+ * answers wins.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_SYMBOL_SYMBOLIZER_H
+#define FATHOM_SYMBOL_SYMBOLIZER_H
+
+#include "base/mem.h"
+#include "symbol/sym_image.h"
+#include "symbol/symbol.h"
+
+enum { SYMBOLIZERS_MAX = 16, SYM_CHAIN_MAX = 256 };
+
+struct sym_module {
+    struct arena arena; /* texts of answers */
+    struct sym_request ask;
+    const char *base; /* last part of the path */
+    char problem[400];
+    char advice[400];
+    bool looked, looked_debug, advised;
+    struct sym_image *file;  /* the module itself, when it is there and the right one */
+    struct sym_image *debug; /* its separate debug file, or NULL */
+    VEC(struct sym_line) chain;
+    bool opened[SYMBOLIZERS_MAX];
+    void *state[SYMBOLIZERS_MAX]; /* NULL: has nothing for this module */
+};
+
+struct symbolizer {
+    const char *name, *about;
+    enum sym_source source; /* of its answers, at best */
+    /* Called once, when first asked.  Returns state for the calls below, or NULL. */
+    void *(*open)(struct sym_module *m);
+    void (*close)(void *state);
+    /* Add the functions at ADDRESS to m->chain and return true, or false. */
+    bool (*find)(struct sym_module *m, void *state, uint64_t address);
+    /* Optional: code bytes, and the best source of this module when it varies. */
+    const unsigned char *(*code)(void *state, uint64_t address, size_t size);
+    enum sym_source (*best)(void *state);
+};
+extern const struct symbolizer *const symbolizers[]; /* ends with NULL */
+
+/* The module's own file (NULL: m->problem says why) and its debug file (often NULL). */
+struct sym_image *sym_module_file(struct sym_module *m);
+struct sym_image *sym_module_debug(struct sym_module *m);
+/* State of another symboliser of the same module, or NULL. */
+void *sym_module_state(struct sym_module *m, const struct symbolizer *s);
+/* Say what is wrong, unless something was said before. */
+void sym_module_complain(struct sym_module *m, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+bool sym_module_is_file(const struct sym_module *m); /* not "[kernel]", "[jit]" or nothing */
+/* NAME demangled, kept in the module; *LINKAGE is NAME when that differs, else NULL. */
+const char *sym_module_name(struct sym_module *m, const char *name, const char **linkage);
+/* A line of the chain to fill. */
+struct sym_line *sym_module_add(struct sym_module *m);
+
+#define SYMBOLIZER(id) extern const struct symbolizer symbolizer_##id;
+#include "symbol/symbolizers.def"
+#undef SYMBOLIZER
+
+#endif
