@@ -94,17 +94,18 @@ static uint64_t base62(struct rust *r)
             d = (unsigned)(c - 'A') + 36;
         else
             d = 99;
-        if (d == 99 || x > UINT64_MAX / 128) {
+        if (d == 99 || __builtin_mul_overflow(x, 62, &x) || __builtin_add_overflow(x, d, &x)) {
             r->failed = true;
             return 0;
         }
-        x = x * 62 + d;
     }
 }
 
 static uint64_t optional62(struct rust *r, char mark)
 {
-    return eat(r, mark) ? base62(r) + 1 : 0;
+    uint64_t x = eat(r, mark) ? base62(r) : UINT64_MAX;
+
+    return x + 1;
 }
 
 /* A back reference: continue at an earlier place with F, then come back. */
@@ -186,8 +187,9 @@ static struct ident plain_ident(struct rust *r)
 
     if (r->p == r->end || !isdigit((unsigned char)*r->p))
         r->failed = true;
-    while (r->p < r->end && isdigit((unsigned char)*r->p) && n < 100000)
-        n = n * 10 + (size_t)(*r->p++ - '0');
+    if (!eat(r, '0')) /* no leading zeros: 0 is a number by itself */
+        while (r->p < r->end && isdigit((unsigned char)*r->p) && n < 100000)
+            n = n * 10 + (size_t)(*r->p++ - '0');
     eat(r, '_');
     if (r->failed || n > (size_t)(r->end - r->p)) {
         r->failed = true;

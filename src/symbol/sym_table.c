@@ -55,12 +55,24 @@ static void sort(struct sym_table *t)
     free(from == t->entry.v ? to : from);
 }
 
+static void fill_reach(struct sym_table *t)
+{
+    uint64_t reach = 0;
+
+    for (size_t i = 0; i < t->entry.n; i++) {
+        if (t->entry.v[i].end > t->entry.v[i].start && t->entry.v[i].end > reach)
+            reach = t->entry.v[i].end;
+        t->reach[i] = reach;
+    }
+}
+
 void sym_table_finish(struct sym_table *t, uint64_t (*limit)(void *arg, uint64_t start), void *arg)
 {
-    uint64_t next = ~(uint64_t)0, here = next, reach = 0;
+    uint64_t next = ~(uint64_t)0, here = next;
 
     sort(t);
     t->reach = mem_alloc((t->entry.n + 1) * sizeof *t->reach);
+    fill_reach(t);
     for (size_t i = t->entry.n; i-- > 0;) {
         struct sym_entry *e = &t->entry.v[i];
 
@@ -69,16 +81,13 @@ void sym_table_finish(struct sym_table *t, uint64_t (*limit)(void *arg, uint64_t
             here = e->start;
         }
         if (e->end <= e->start) {
-            uint64_t end = limit ? limit(arg, e->start) : e->start;
+            /* A label inside a sized function names nothing of its own. */
+            uint64_t end = limit && t->reach[i] <= e->start ? limit(arg, e->start) : e->start;
 
             e->end = next < end ? next : end;
         }
     }
-    for (size_t i = 0; i < t->entry.n; i++) {
-        if (t->entry.v[i].end > reach)
-            reach = t->entry.v[i].end;
-        t->reach[i] = reach;
-    }
+    fill_reach(t);
 }
 
 /* Entries at or before ADDRESS. */

@@ -22,7 +22,8 @@ static inline void sym_table_add(struct sym_table *t, struct sym_entry e)
 {
     vec_push(&t->entry, e);
 }
-/* Sort; entries of end <= start reach to the next start or to LIMIT(start), if given. */
+/* Sort.  Entries of end <= start that are not inside another reach to the next start or to
+ * LIMIT(start), whichever is first; without LIMIT they hold nothing. */
 void sym_table_finish(struct sym_table *t, uint64_t (*limit)(void *arg, uint64_t start), void *arg);
 /* Index of the entry that holds ADDRESS, or -1. */
 long sym_table_find(const struct sym_table *t, uint64_t address);

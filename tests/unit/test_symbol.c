@@ -1,0 +1,303 @@
+/* test_symbol.c - names, lines and inlined calls of programs built in known ways.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cursor.h"
+#include "base/map.h"
+#include "symbol/sym_debuginfod.h"
+#include "symbol/symbolizer.h"
+#include "test.h"
+
+static const char *workload(const char *name)
+{
+    static char path[PATH_MAX + 64];
+    const char *folder = getenv("FATHOM_WORKLOADS");
+    char exe[PATH_MAX] = "";
+
+    if (folder) {
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+    } else {
+        CHECK(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
+        snprintf(path, sizeof path, "%s/../workloads/%s", dirname(exe), name);
+    }
+    if (access(path, R_OK) < 0)
+        test_skip("the workloads are not built in this variant");
+    return path;
+}
+
+static struct sym_module *open_at(const char *path)
+{
+    return sym_module_open(&(struct sym_request){ .path = path });
+}
+
+/* Address of the place on LINE that the program marked. */
+static uint64_t mark(const char *path, uint64_t line)
+{
+    struct sym_image *im = sym_image_open_fd(open(path, O_RDONLY), path, NULL);
+    const unsigned char *p;
+    uint64_t address = 0;
+    struct cursor c;
+    size_t n = 0;
+
+    CHECK(im);
+    p = sym_image_bytes(im, "marks", &n);
+    c = cursor_of(p, n);
+    while (cur_left(&c) >= 16) {
+        uint64_t key = cur_u64(&c), value = cur_u64(&c);
+
+        if (key == line)
+            address = value;
+    }
+    sym_image_close(im);
+    CHECK(address);
+    return address;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = s ? strlen(s) : 0, k = strlen(end);
+
+    return n >= k && strcmp(s + n - k, end) == 0;
+}
+
+static void copy_file(const char *from, const char *to, const char *more)
+{
+    struct map m = { 0 };
+    FILE *f;
+
+    CHECK(map_open(&m, from, NULL) == 0);
+    f = fopen(to, "wb");
+    CHECK(f && fwrite(m.data, 1, m.size, f) == m.size);
+    CHECK(fputs(more, f) >= 0 && fclose(f) == 0);
+    map_close(&m);
+}
+
+/* The whole inline chain of inlined.c; PATH has the debug information or leads to it. */
+static void check_chain(const char *path, const char *marks)
+{
+    struct sym_module *m = open_at(path);
+    const struct sym_line *c;
+
+    CHECK_EQ(sym_module_find(m, mark(marks, 103), &c), 3);
+    CHECK_STR(c[0].name, "outermost");
+    CHECK_STR(c[1].name, "middle");
+    CHECK_STR(c[2].name, "innermost");
+    CHECK_EQ(c[0].line, 117);
+    CHECK_EQ(c[1].line, 110);
+    CHECK(c[2].line == 103 || c[2].line == 102); /* an empty asm may share its neighbour's row */
+    CHECK_EQ(c[0].decl_line, 113);
+    CHECK_EQ(c[2].decl_line, 100);
+    for (int i = 0; i < 3; i++)
+        CHECK(ends_with(c[i].file, "/inlined.c") && ends_with(c[i].decl_file, "/inlined.c"));
+    CHECK(c[0].start && c[0].start <= mark(marks, 103) && mark(marks, 103) < c[0].end);
+    CHECK_EQ(sym_module_find(m, mark(marks, 109), &c), 2);
+    CHECK_STR(c[1].name, "middle");
+    CHECK_EQ(sym_module_find(m, mark(marks, 123), &c), 1);
+    CHECK_STR(c[0].name, "hidden");
+    CHECK_EQ(sym_module_source(m), SYM_DWARF);
+    CHECK_STR(sym_module_problem(m), "");
+    sym_module_close(m);
+}
+
+#define CHAIN_TEST(id, file)              \
+    TEST(id)                              \
+    {                                     \
+        const char *path = workload(file); \
+        check_chain(path, path);          \
+    }
+CHAIN_TEST(symbol_dwarf5_gives_the_inlined_calls, "inlined")
+CHAIN_TEST(symbol_dwarf4_gives_the_inlined_calls, "inlined-dwarf4")
+CHAIN_TEST(symbol_dwarf_without_aranges_gives_the_inlined_calls, "inlined-no-aranges")
+CHAIN_TEST(symbol_compressed_dwarf_gives_the_inlined_calls, "inlined-compressed")
+CHAIN_TEST(symbol_split_dwarf_gives_the_inlined_calls, "inlined-split")
+CHAIN_TEST(symbol_debuglink_leads_to_the_inlined_calls, "inlined-linked")
+CHAIN_TEST(symbol_debuglink_without_build_id_is_taken_by_its_checksum, "inlined-crc")
+
+TEST(symbol_debuglink_with_a_wrong_checksum_is_not_used)
+{
+    const char *dir = test_dir();
+    char program[256], debug[256];
+    struct sym_module *m;
+    const struct sym_line *c;
+
+    snprintf(program, sizeof program, "%s/program", dir);
+    snprintf(debug, sizeof debug, "%s/inlined-crc.debug", dir);
+    copy_file(workload("inlined-crc"), program, "");
+    copy_file(workload("inlined-crc.debug"), debug, "changed");
+    m = open_at(program);
+    CHECK_EQ(sym_module_find(m, mark(program, 103), &c), 1);
+    CHECK_EQ(sym_module_source(m), SYM_DYNSYM);
+    sym_module_close(m);
+    copy_file(workload("inlined-crc.debug"), debug, "");
+    m = open_at(program);
+    CHECK_EQ(sym_module_find(m, mark(program, 103), &c), 3);
+    sym_module_close(m);
+}
+
+TEST(symbol_debug_file_is_found_by_build_id_under_the_root)
+{
+    const char *dir = test_dir();
+    char folder[512], debug[768], program[512];
+    struct sym_image *im;
+    struct sym_module *m;
+    const struct sym_line *c;
+    int fd = open(workload("inlined"), O_RDONLY);
+
+    im = sym_image_open_fd(fd, "inlined", NULL);
+    CHECK(im && im->build_id_size == 20);
+    snprintf(folder, sizeof folder, "%s/usr/lib/debug/.build-id/%02x", dir, im->build_id[0]);
+    snprintf(debug, sizeof debug, "%s/", folder);
+    for (size_t i = 1; i < im->build_id_size; i++)
+        snprintf(debug + strlen(debug), 3, "%02x", im->build_id[i]);
+    strcpy(debug + strlen(debug), ".debug");
+    sym_image_close(im);
+    CHECK(map_make_dirs(debug) == 0);
+    copy_file(workload("inlined-linked.debug"), debug, "");
+    snprintf(program, sizeof program, "%s/program", dir);
+    copy_file(workload("inlined-linked"), program, "");
+    m = sym_module_open(&(struct sym_request){ .path = "/program", .root = dir });
+    CHECK_EQ(sym_module_find(m, mark(program, 103), &c), 3);
+    CHECK_STR(c[2].name, "innermost");
+    sym_module_close(m);
+}
+
+TEST(symbol_links_of_a_container_stay_inside_its_root)
+{
+    const char *dir = test_dir();
+    char program[512], link[512];
+    struct sym_module *m;
+    const struct sym_line *c;
+
+    snprintf(program, sizeof program, "%s/program", dir);
+    snprintf(link, sizeof link, "%s/link", dir);
+    copy_file(workload("inlined"), program, "");
+    CHECK(symlink("/program", link) == 0);
+    m = sym_module_open(&(struct sym_request){ .path = "/link", .root = dir });
+    CHECK_EQ(sym_module_find(m, mark(program, 103), &c), 3);
+    sym_module_close(m);
+}
+
+TEST(symbol_minidebuginfo_names_local_functions)
+{
+    const char *path = workload("inlined-mini");
+    struct sym_module *m = open_at(path);
+    const struct sym_line *c;
+
+    CHECK_EQ(sym_module_find(m, mark(path, 123), &c), 1);
+    CHECK_STR(c[0].name, "hidden");
+    CHECK_EQ(c[0].source, SYM_MINI);
+    CHECK_EQ(sym_module_source(m), SYM_MINI);
+    sym_module_close(m);
+}
+
+TEST(symbol_stripped_code_is_named_by_dynsym_or_by_its_start)
+{
+    const char *path = workload("inlined-stripped");
+    struct sym_module *m = open_at(path);
+    const struct sym_line *c;
+    char want[64];
+
+    CHECK_EQ(sym_module_find(m, mark(path, 116), &c), 1);
+    CHECK_STR(c[0].name, "outermost");
+    CHECK_EQ(c[0].source, SYM_DYNSYM);
+    CHECK_EQ(sym_module_find(m, mark(path, 123), &c), 1);
+    CHECK_EQ(c[0].source, SYM_EH_FRAME);
+    CHECK(c[0].start <= mark(path, 123) && mark(path, 123) < c[0].end);
+    snprintf(want, sizeof want, "fn_%llx [inlined-stripped]", (unsigned long long)c[0].start);
+    CHECK_STR(c[0].name, want);
+    sym_module_close(m);
+}
+
+TEST(symbol_replaced_file_is_noticed_and_not_used)
+{
+    const uint8_t other[20] = { 1, 2, 3 };
+    const char *path = workload("inlined-other");
+    struct sym_module *m = sym_module_open(
+        &(struct sym_request){ .path = path, .build_id = other, .build_id_size = sizeof other });
+    const struct sym_line *c;
+
+    CHECK_EQ(sym_module_find(m, mark(path, 103), &c), 0);
+    CHECK(strstr(sym_module_problem(m), "was replaced since the recording"));
+    CHECK_EQ(sym_module_source(m), SYM_NONE);
+    sym_module_close(m);
+}
+
+TEST(symbol_missing_file_says_so)
+{
+    struct sym_module *m = open_at("/nonexistent/program (deleted)");
+    const struct sym_line *c;
+
+    CHECK_EQ(sym_module_find(m, 0x1234, &c), 0);
+    CHECK(strstr(sym_module_problem(m), "/nonexistent/program cannot be read"));
+    sym_module_close(m);
+}
+
+TEST(symbol_code_bytes_come_from_the_file)
+{
+    const char *path = workload("inlined");
+    struct sym_module *m = open_at(path);
+    const struct sym_line *c;
+
+    CHECK(sym_module_find(m, mark(path, 116), &c) >= 1);
+    CHECK(sym_module_code(m, c[0].start, (size_t)(c[0].end - c[0].start)));
+    CHECK(!sym_module_code(m, c[0].start, 1 << 30));
+    CHECK(!sym_module_code(m, ~(uint64_t)0, 2));
+    sym_module_close(m);
+}
+
+TEST(symbol_linkage_stubs_carry_their_function)
+{
+    struct sym_module *m = open_at(workload("split"));
+    const struct sym_line *c;
+    GElf_Shdr sh;
+
+    CHECK(sym_module_file(m) && sym_image_section(m->file, ".plt", &sh));
+    CHECK_EQ(sym_module_find(m, sh.sh_addr + 20, &c), 1);
+    CHECK(ends_with(c[0].name, "@plt"));
+    sym_module_close(m);
+}
+
+TEST(symbol_cxx_names_have_their_scope)
+{
+    const char *path = workload("scopes");
+    struct sym_module *m = open_at(path);
+    const struct sym_line *c;
+
+    CHECK_EQ(sym_module_find(m, mark(path, 105), &c), 1);
+    CHECK_STR(c[0].name, "outer::Box<long, 3>::put(long)");
+    CHECK(c[0].linkage_name && strncmp(c[0].linkage_name, "_Z", 2) == 0);
+    CHECK_EQ(sym_module_find(m, mark(path, 112), &c), 2);
+    CHECK(strstr(c[0].name, "outer::(anonymous namespace)::Local::run"));
+    CHECK(strstr(c[1].name, "outer::(anonymous namespace)::unseen"));
+    CHECK_EQ(c[0].line, 118);
+    sym_module_close(m);
+}
+
+TEST(symbol_vdso_is_read_from_memory)
+{
+    struct sym_module *m = open_at("[vdso]");
+    const struct sym_line *c;
+    size_t found = 0;
+
+    if (!sym_module_file(m))
+        test_skip("no vDSO here");
+    for (uint64_t a = 0; a < 8192; a += 16)
+        if (sym_module_find(m, a, &c) && strstr(c[0].name, "clock_gettime"))
+            found++;
+    CHECK(found > 0);
+    sym_module_close(m);
+}
+
+TEST(symbol_memory_that_is_no_elf_file_is_refused)
+{
+    struct sym_module *m = sym_module_open_memory("not an ELF file", 15, "x");
+    const struct sym_line *c;
+
+    CHECK_EQ(sym_module_find(m, 5, &c), 0);
+    CHECK(strstr(sym_module_problem(m), "not an ELF file"));
+    sym_module_close(m);
+}
