@@ -125,14 +125,14 @@ TEST(symbol_debuglink_with_a_wrong_checksum_is_not_used)
     const struct sym_line *c;
 
     snprintf(program, sizeof program, "%s/program", dir);
-    snprintf(debug, sizeof debug, "%s/inlined-crc.debug", dir);
+    snprintf(debug, sizeof debug, "%s/crc.debug", dir);
     copy_file(workload("inlined-crc"), program, "");
-    copy_file(workload("inlined-crc.debug"), debug, "changed");
+    copy_file(workload("crc.debug"), debug, "changed");
     m = open_at(program);
     CHECK_EQ(sym_module_find(m, mark(program, 103), &c), 1);
     CHECK_EQ(sym_module_source(m), SYM_DYNSYM);
     sym_module_close(m);
-    copy_file(workload("inlined-crc.debug"), debug, "");
+    copy_file(workload("crc.debug"), debug, "");
     m = open_at(program);
     CHECK_EQ(sym_module_find(m, mark(program, 103), &c), 3);
     sym_module_close(m);
@@ -156,7 +156,7 @@ TEST(symbol_debug_file_is_found_by_build_id_under_the_root)
     strcpy(debug + strlen(debug), ".debug");
     sym_image_close(im);
     CHECK(map_make_dirs(debug) == 0);
-    copy_file(workload("inlined-linked.debug"), debug, "");
+    copy_file(workload("linked.debug"), debug, "");
     snprintf(program, sizeof program, "%s/program", dir);
     copy_file(workload("inlined-linked"), program, "");
     m = sym_module_open(&(struct sym_request){ .path = "/program", .root = dir });

@@ -7,14 +7,13 @@
  * build: inlined-compressed objcopy --compress-debug-sections=zlib @DIR@/inlined @OUT@
  * build: inlined-split gcc -O2 -g -gsplit-dwarf -o @OUT@ @IN@
  * build: inlined-stripped gcc -O2 -s -rdynamic -o @OUT@ @IN@
- * build: inlined-linked.debug objcopy --only-keep-debug @DIR@/inlined @OUT@
- * build: inlined-linked objcopy -S --add-gnu-debuglink=@DIR@/inlined-linked.debug @DIR@/inlined @OUT@
+ * build: linked.debug objcopy --only-keep-debug @DIR@/inlined @OUT@
+ * build: inlined-linked objcopy -S --add-gnu-debuglink=@DIR@/linked.debug @DIR@/inlined @OUT@
  * build: inlined-no-id gcc -O2 -g -Wl,--build-id=none -o @OUT@ @IN@
- * build: inlined-crc.debug objcopy --only-keep-debug @DIR@/inlined-no-id @OUT@
- * build: inlined-crc objcopy -S --add-gnu-debuglink=@DIR@/inlined-crc.debug @DIR@/inlined-no-id @OUT@
- * build: inlined-mini.elf objcopy --only-keep-debug --strip-debug @DIR@/inlined @OUT@
- * build: inlined-mini.xz python3 -c "import lzma,sys; open(sys.argv[2],'wb').write(lzma.compress(open(sys.argv[1],'rb').read()))" @DIR@/inlined-mini.elf @OUT@
- * build: inlined-mini objcopy -S --add-section=.gnu_debugdata=@DIR@/inlined-mini.xz @DIR@/inlined @OUT@
+ * build: crc.debug objcopy --only-keep-debug @DIR@/inlined-no-id @OUT@
+ * build: inlined-crc objcopy -S --add-gnu-debuglink=@DIR@/crc.debug @DIR@/inlined-no-id @OUT@
+ * build: mini.xz ./mini @DIR@/inlined @OUT@
+ * build: inlined-mini objcopy -S --add-section=.gnu_debugdata=@DIR@/mini.xz @DIR@/inlined @OUT@
  * build: inlined-other gcc -O2 -g -DOTHER -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
