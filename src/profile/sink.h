@@ -83,6 +83,7 @@ enum frame_flag {
     FRAME_TRUNCATED = 1, /* "[truncated]": the stack was cut below here */
     FRAME_JOINED = 2,    /* the rest below was taken from an earlier full stack */
     FRAME_RETURN = 4,    /* address is a return address: the call is before it */
+    FRAME_ROW = 8,       /* in no stack: says what source the code from here to the next row is */
 };
 
 struct frame {

@@ -1,0 +1,482 @@
+/* an_source.c - see an_source.h.  Samples are first summed by stack; each stack is then walked
+ * once, so the work is stacks x depth, not samples x depth.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/an_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/an_symbols.h"
+#include "base/hash.h"
+
+/* Kept weight by stack id - 1; an array for free(). */
+static int64_t *weight_by_stack(const struct an_source_query *q)
+{
+    const struct profile *p = q->profile;
+    int64_t *w = mem_zalloc((p->stack.n + 1) * sizeof *w);
+
+    for (size_t i = 0; i < p->sample.n; i++) {
+        const struct sample *s = &p->sample.v[i];
+
+        if (s->metric == q->metric && s->stack && (!q->keep || q->keep[i]))
+            w[s->stack - 1] += s->weight;
+    }
+    return w;
+}
+
+int64_t an_source_whole(const struct an_source_query *q)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < q->profile->sample.n; i++)
+        if (q->profile->sample.v[i].metric == q->metric && (!q->keep || q->keep[i]))
+            sum += q->profile->sample.v[i].weight;
+    return sum;
+}
+
+static struct profile_chain chain_of(const struct profile *p, uint32_t frame)
+{
+    return frame && frame <= p->chain.n ? p->chain.v[frame - 1] : (struct profile_chain){ 0 };
+}
+
+/* Functions of one name and file are one to a reader, whatever unit or module copy they are. */
+static bool same_function(const struct profile *p, uint32_t a, uint32_t b)
+{
+    return p->function.v[a - 1].name == p->function.v[b - 1].name &&
+           p->function.v[a - 1].file == p->function.v[b - 1].file;
+}
+
+/* First function id with the same name and file, by function id - 1; for free(). */
+static uint32_t *leaders(const struct profile *p)
+{
+    uint32_t *leader = mem_alloc((p->function.n + 1) * sizeof *leader);
+    struct umap seen = { 0 };
+
+    for (uint32_t id = 1; id <= p->function.n; id++) {
+        const struct function *f = &p->function.v[id - 1];
+        uint64_t key = ((uint64_t)f->name << 32) | f->file;
+
+        leader[id - 1] = umap_find(&seen, key);
+        if (!leader[id - 1])
+            umap_put(&seen, key, leader[id - 1] = id);
+    }
+    umap_release(&seen);
+    return leader;
+}
+
+struct ranked {
+    uint32_t function;
+    int64_t self;
+};
+
+static int dearer(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+
+    if (x->self != y->self)
+        return x->self < y->self ? 1 : -1;
+    return x->function < y->function ? -1 : 1;
+}
+
+/* Self cost by leading function, dearest first; *N of them, for free(). */
+static struct ranked *rank_functions(const struct an_source_query *q)
+{
+    const struct profile *p = q->profile;
+    struct ranked *r = mem_zalloc((p->function.n + 1) * sizeof *r);
+    int64_t *w = weight_by_stack(q);
+    uint32_t *leader = leaders(p);
+
+    for (size_t i = 0; i < p->function.n; i++)
+        r[i].function = leader[i] == i + 1 ? leader[i] : 0;
+    for (size_t i = 0; i < p->stack.n; i++) {
+        struct profile_chain c = chain_of(p, p->stack.v[i].frame);
+
+        if (w[i] && c.n)
+            r[leader[p->location.v[c.first + c.n - 1].function - 1] - 1].self += w[i];
+    }
+    qsort(r, p->function.n, sizeof *r, dearer);
+    free(leader);
+    free(w);
+    return r;
+}
+
+size_t an_source_hottest(const struct an_source_query *q, double share, uint32_t *functions,
+                         size_t most)
+{
+    struct ranked *r = rank_functions(q);
+    double want = share * (double)an_source_whole(q), got = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < q->profile->function.n && n < most && got < want; i++) {
+        if (!r[i].function || r[i].self <= 0)
+            continue;
+        functions[n++] = r[i].function;
+        got += (double)r[i].self;
+    }
+    free(r);
+    return n;
+}
+
+static size_t take_matching(const struct an_source_query *q, const char *word,
+                            bool (*match)(const struct profile *, uint32_t, const char *),
+                            uint32_t *functions, size_t most)
+{
+    struct ranked *r = rank_functions(q);
+    size_t n = 0;
+
+    for (size_t i = 0; i < q->profile->function.n && n < most; i++)
+        if (r[i].function && match(q->profile, r[i].function, word))
+            functions[n++] = r[i].function;
+    free(r);
+    return n;
+}
+
+static bool is_named(const struct profile *p, uint32_t f, const char *word)
+{
+    const char *name = profile_string(p, p->function.v[f - 1].name);
+    size_t n = strlen(word);
+
+    /* "run" names run, and C++'s run(int) as well. */
+    return strncmp(name, word, n) == 0 && (name[n] == 0 || name[n] == '(' || name[n] == '<');
+}
+
+static bool holds_name(const struct profile *p, uint32_t f, const char *word)
+{
+    return strstr(profile_string(p, p->function.v[f - 1].name), word) != NULL;
+}
+
+size_t an_source_named(const struct an_source_query *q, const char *name, uint32_t *functions,
+                       size_t most)
+{
+    size_t n = take_matching(q, name, is_named, functions, most);
+
+    return n ? n : take_matching(q, name, holds_name, functions, most);
+}
+
+static bool is_in_file(const struct profile *p, uint32_t f, const char *path)
+{
+    const char *file = profile_string(p, p->function.v[f - 1].file);
+    size_t n = strlen(file), m = strlen(path);
+
+    return n >= m && m && strcmp(file + n - m, path) == 0 && (n == m || file[n - m - 1] == '/');
+}
+
+size_t an_source_of_file(const struct an_source_query *q, const char *path, uint32_t *functions,
+                         size_t most)
+{
+    return take_matching(q, path, is_in_file, functions, most);
+}
+
+/* What a listing is made of, while it is made. */
+struct builder {
+    struct an_listing *l;
+    const struct an_source_query *q;
+    const struct profile *p;
+    unsigned char *covered; /* by function id - 1 */
+    VEC(struct an_line) line;
+    struct umap line_at;     /* line number + 1 -> index + 1 */
+    struct umap inlined_at;  /* (line, function) -> index + 1 */
+    VEC(uint32_t) stamp;     /* by line index: stack that last counted it */
+    struct umap instr_self;  /* (module, address) hash -> index + 1 into cost */
+    VEC(int64_t) cost;
+    uint32_t modules[64];    /* with cost in the covered functions */
+    size_t n_modules;
+};
+
+static uint32_t line_index(struct builder *b, uint32_t line)
+{
+    uint32_t i = umap_find(&b->line_at, (uint64_t)line + 1);
+
+    if (i)
+        return i - 1;
+    *vec_add(&b->line) = (struct an_line){ .line = line };
+    vec_push(&b->stamp, 0);
+    umap_put(&b->line_at, (uint64_t)line + 1, (uint32_t)b->line.n);
+    return (uint32_t)b->line.n - 1;
+}
+
+/* Index + 1 in the chain of the innermost covered position, 0 when none is. */
+static uint32_t covered_position(const struct builder *b, struct profile_chain c)
+{
+    for (uint32_t k = c.n; k > 0; k--)
+        if (b->covered[b->p->location.v[c.first + k - 1].function - 1])
+            return k;
+    return 0;
+}
+
+static void add_inlined(struct builder *b, uint32_t line, uint32_t function, int64_t weight)
+{
+    uint64_t key = (((uint64_t)line << 32) | function) + 1;
+    uint32_t i = umap_find(&b->inlined_at, key);
+
+    if (!i) {
+        *vec_add(&b->l->inlined) = (struct an_inlined){ line, function, 0 };
+        umap_put(&b->inlined_at, key, i = (uint32_t)b->l->inlined.n);
+    }
+    b->l->inlined.v[i - 1].self += weight;
+}
+
+static uint64_t place_key(uint32_t module, uint64_t address)
+{
+    return hash_pair(module, address) | 1;
+}
+
+static void note_module(struct builder *b, uint32_t module)
+{
+    for (size_t i = 0; i < b->n_modules; i++)
+        if (b->modules[i] == module)
+            return;
+    if (module && b->n_modules < ARRAY_LEN(b->modules))
+        b->modules[b->n_modules++] = module;
+}
+
+/* The leaf frame of a stack: self cost of line, inlined call and instruction. */
+static void add_leaf(struct builder *b, uint32_t frame, int64_t weight)
+{
+    const struct frame *f = &b->p->frame.v[frame - 1];
+    struct profile_chain c = chain_of(b->p, frame);
+    uint32_t at = covered_position(b, c), i;
+    const struct location *where;
+
+    if (!at)
+        return;
+    where = &b->p->location.v[c.first + at - 1];
+    if (at == c.n) {
+        b->line.v[line_index(b, where->line)].self += weight;
+        b->l->self += weight;
+    } else {
+        add_inlined(b, where->line, where[1].function, weight);
+    }
+    note_module(b, f->module);
+    if (!f->address)
+        return;
+    i = umap_find(&b->instr_self, place_key(f->module, f->address));
+    if (!i) {
+        vec_push(&b->cost, 0);
+        umap_put(&b->instr_self, place_key(f->module, f->address), i = (uint32_t)b->cost.n);
+    }
+    b->cost.v[i - 1] += weight;
+}
+
+static void add_stack(struct builder *b, uint32_t stack, int64_t weight)
+{
+    const struct profile *p = b->p;
+    bool any = false;
+
+    for (uint32_t s = stack; s; s = p->stack.v[s - 1].parent) {
+        struct profile_chain c = chain_of(p, p->stack.v[s - 1].frame);
+
+        for (uint32_t k = 0; k < c.n; k++) {
+            const struct location *where = &p->location.v[c.first + k];
+            uint32_t i;
+
+            if (!b->covered[where->function - 1])
+                continue;
+            any = true;
+            i = line_index(b, where->line);
+            if (b->stamp.v[i] == stack)
+                continue;
+            b->stamp.v[i] = stack;
+            b->line.v[i].total += weight;
+        }
+    }
+    if (any)
+        b->l->total += weight;
+    add_leaf(b, p->stack.v[stack - 1].frame, weight);
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct frame *x = *(const struct frame *const *)a, *y = *(const struct frame *const *)b;
+
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Frames that say what source the code is: every frame of the module that is an exact address. */
+static const struct frame **rows_of(const struct profile *p, const struct code_bytes *code,
+                                    size_t *n)
+{
+    const struct frame **row = mem_alloc((p->frame.n + 1) * sizeof *row);
+
+    *n = 0;
+    for (size_t i = 0; i < p->frame.n; i++) {
+        const struct frame *f = &p->frame.v[i];
+
+        if (f->module == code->module && f->address >= code->address &&
+            f->address - code->address < code->size && !(f->flags & FRAME_RETURN))
+            row[(*n)++] = f;
+    }
+    qsort(row, *n, sizeof *row, by_address);
+    return row;
+}
+
+static void add_instr(struct builder *b, const struct frame *row, uint32_t module,
+                      const struct disasm_line *d)
+{
+    struct profile_chain c = chain_of(b->p, (uint32_t)(row - b->p->frame.v) + 1);
+    uint32_t at = covered_position(b, c), cost;
+    const struct location *where, *inner;
+
+    if (!at)
+        return;
+    where = &b->p->location.v[c.first + at - 1];
+    inner = &b->p->location.v[c.first + c.n - 1];
+    cost = umap_find(&b->instr_self, place_key(module, d->address));
+    line_index(b, where->line);
+    *vec_add(&b->l->instr) = (struct an_instr){ where->line, inner->function, inner->line,
+                                                cost ? b->cost.v[cost - 1] : 0, *d };
+}
+
+static void add_code(struct builder *b, const struct code_bytes *code)
+{
+    struct disasm_line d;
+    size_t n, next = 0, at = 0;
+    const struct frame **row = rows_of(b->p, code, &n), *now = NULL;
+
+    while (disasm_one(code->bytes + at, code->size - at, code->address + at, &d)) {
+        while (next < n && row[next]->address <= d.address)
+            now = row[next++];
+        if (now)
+            add_instr(b, now, code->module, &d);
+        at += d.size;
+    }
+    free(row);
+}
+
+static void add_all_code(struct builder *b)
+{
+    const char *refusal = disasm_refusal(profile_meta(b->p, "machine.arch"));
+
+    b->l->no_code = refusal;
+    if (*refusal)
+        return;
+    for (size_t i = 0; i < b->p->code.n; i++)
+        for (size_t k = 0; k < b->n_modules; k++)
+            if (b->p->code.v[i].module == b->modules[k])
+                add_code(b, &b->p->code.v[i]);
+    if (!b->l->instr.n)
+        b->l->no_code = "the profile holds no code of it";
+}
+
+static int line_order(const void *a, const void *b)
+{
+    const struct an_line *x = a, *y = b;
+
+    return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static int instr_order(const void *a, const void *b)
+{
+    const struct an_instr *x = a, *y = b;
+
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    return x->d.address < y->d.address ? -1 : x->d.address > y->d.address;
+}
+
+static int inlined_order(const void *a, const void *b)
+{
+    const struct an_inlined *x = a, *y = b;
+
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    return x->self > y->self ? -1 : x->self < y->self;
+}
+
+/* Point each line at its text; lines without cost or code are not listed here. */
+static void add_text(struct an_listing *l, const struct profile *p, uint32_t file)
+{
+    const char *s = NULL, *end = NULL;
+    uint32_t number = 1;
+
+    for (size_t i = 0; i < p->source.n; i++)
+        if (p->source.v[i].file == file) {
+            s = p->source.v[i].text;
+            end = s + p->source.v[i].size;
+        }
+    l->no_source = s ? "" : "the profile holds no source of it";
+    for (size_t i = 0; s && i < l->line.n; i++) {
+        const char *stop;
+
+        for (; number < l->line.v[i].line && s < end; number++) {
+            stop = memchr(s, '\n', (size_t)(end - s));
+            s = stop ? stop + 1 : end;
+        }
+        if (s >= end || number != l->line.v[i].line)
+            continue;
+        stop = memchr(s, '\n', (size_t)(end - s));
+        l->line.v[i].text = s;
+        l->line.v[i].n = (size_t)((stop ? stop : end) - s);
+    }
+}
+
+static void link_parts(struct an_listing *l)
+{
+    size_t in = 0, at = 0;
+
+    if (l->instr.n)
+        qsort(l->instr.v, l->instr.n, sizeof *l->instr.v, instr_order);
+    if (l->inlined.n)
+        qsort(l->inlined.v, l->inlined.n, sizeof *l->inlined.v, inlined_order);
+    for (size_t i = 0; i < l->line.n; i++) {
+        struct an_line *line = &l->line.v[i];
+
+        line->first_inlined = (uint32_t)in;
+        while (in < l->inlined.n && l->inlined.v[in].line == line->line)
+            in++;
+        line->n_inlined = (uint32_t)in - line->first_inlined;
+        line->first_instr = (uint32_t)at;
+        while (at < l->instr.n && l->instr.v[at].line == line->line)
+            at++;
+        line->n_instr = (uint32_t)at - line->first_instr;
+    }
+}
+
+static void cover(struct builder *b, uint32_t function, bool whole_file)
+{
+    const struct profile *p = b->p;
+    uint32_t file = p->function.v[function - 1].file;
+
+    b->covered = mem_zalloc(p->function.n + 1);
+    for (uint32_t id = 1; id <= p->function.n; id++)
+        b->covered[id - 1] = whole_file && file ? p->function.v[id - 1].file == file
+                                                : same_function(p, id, function);
+}
+
+void an_listing_build(struct an_listing *l, const struct an_source_query *q, uint32_t function,
+                      bool whole_file)
+{
+    struct builder b = { .l = l, .q = q, .p = q->profile };
+    const struct function *f = &q->profile->function.v[function - 1];
+    int64_t *w = weight_by_stack(q);
+
+    *l = (struct an_listing){ .name = profile_string(q->profile, f->name),
+                              .file = profile_string(q->profile, f->file),
+                              .module = an_module_name(q->profile, f->module) };
+    cover(&b, function, whole_file);
+    for (uint32_t s = 1; s <= q->profile->stack.n; s++)
+        if (w[s - 1])
+            add_stack(&b, s, w[s - 1]);
+    add_all_code(&b);
+    if (b.line.n)
+        qsort(b.line.v, b.line.n, sizeof *b.line.v, line_order);
+    l->line.v = b.line.v;
+    l->line.n = b.line.n;
+    l->line.cap = b.line.cap;
+    link_parts(l);
+    add_text(l, q->profile, f->file);
+    umap_release(&b.line_at);
+    umap_release(&b.inlined_at);
+    umap_release(&b.instr_self);
+    vec_release(&b.stamp);
+    vec_release(&b.cost);
+    free(b.covered);
+    free(w);
+}
+
+void an_listing_release(struct an_listing *l)
+{
+    vec_release(&l->line);
+    vec_release(&l->inlined);
+    vec_release(&l->instr);
+}
