@@ -9,7 +9,7 @@
 #include "analyze/an_symbols.h"
 #include "base/hash.h"
 
-/* Kept weight by stack id - 1; an array for free(). */
+/* Weight by stack id - 1; an array for free(). */
 static int64_t *weight_by_stack(const struct an_source_query *q)
 {
     const struct profile *p = q->profile;
@@ -18,7 +18,7 @@ static int64_t *weight_by_stack(const struct an_source_query *q)
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct sample *s = &p->sample.v[i];
 
-        if (s->metric == q->metric && s->stack && (!q->keep || q->keep[i]))
+        if (s->metric == q->metric && s->stack)
             w[s->stack - 1] += s->weight;
     }
     return w;
@@ -29,7 +29,7 @@ int64_t an_source_whole(const struct an_source_query *q)
     int64_t sum = 0;
 
     for (size_t i = 0; i < q->profile->sample.n; i++)
-        if (q->profile->sample.v[i].metric == q->metric && (!q->keep || q->keep[i]))
+        if (q->profile->sample.v[i].metric == q->metric)
             sum += q->profile->sample.v[i].weight;
     return sum;
 }
@@ -345,7 +345,7 @@ static void add_code(struct builder *b, const struct code_bytes *code)
 
 static void add_all_code(struct builder *b)
 {
-    const char *refusal = disasm_refusal(profile_meta(b->p, "machine.arch"));
+    const char *refusal = disasm_refusal(profile_meta(b->p, "arch"));
 
     b->l->no_code = refusal;
     if (*refusal)
@@ -383,31 +383,32 @@ static int inlined_order(const void *a, const void *b)
     return x->self > y->self ? -1 : x->self < y->self;
 }
 
-/* Point each line at its text; lines without cost or code are not listed here. */
-static void add_text(struct an_listing *l, const struct profile *p, uint32_t file)
+static void find_text(struct an_listing *l, const struct profile *p, uint32_t file)
 {
-    const char *s = NULL, *end = NULL;
-    uint32_t number = 1;
-
     for (size_t i = 0; i < p->source.n; i++)
-        if (p->source.v[i].file == file) {
-            s = p->source.v[i].text;
-            end = s + p->source.v[i].size;
+        if (file && p->source.v[i].file == file) {
+            l->text = p->source.v[i].text;
+            l->text_size = p->source.v[i].size;
         }
-    l->no_source = s ? "" : "the profile holds no source of it";
-    for (size_t i = 0; s && i < l->line.n; i++) {
-        const char *stop;
+    l->no_source = l->text ? "" : "the profile holds no source of it";
+}
 
-        for (; number < l->line.v[i].line && s < end; number++) {
-            stop = memchr(s, '\n', (size_t)(end - s));
-            s = stop ? stop + 1 : end;
-        }
-        if (s >= end || number != l->line.v[i].line)
-            continue;
+const char *an_listing_text(const struct an_listing *l, uint32_t number, size_t *n)
+{
+    const char *s = l->text, *end = s + l->text_size, *stop;
+
+    *n = 0;
+    if (!s || !number)
+        return NULL;
+    for (uint32_t at = 1; at < number; at++) {
         stop = memchr(s, '\n', (size_t)(end - s));
-        l->line.v[i].text = s;
-        l->line.v[i].n = (size_t)((stop ? stop : end) - s);
+        if (!stop)
+            return NULL;
+        s = stop + 1;
     }
+    stop = memchr(s, '\n', (size_t)(end - s));
+    *n = (size_t)((stop ? stop : end) - s);
+    return s;
 }
 
 static void link_parts(struct an_listing *l)
@@ -464,7 +465,7 @@ void an_listing_build(struct an_listing *l, const struct an_source_query *q, uin
     l->line.n = b.line.n;
     l->line.cap = b.line.cap;
     link_parts(l);
-    add_text(l, q->profile, f->file);
+    find_text(l, q->profile, f->file);
     umap_release(&b.line_at);
     umap_release(&b.inlined_at);
     umap_release(&b.instr_self);

@@ -16,8 +16,6 @@
 struct an_line {
     uint32_t line;
     int64_t self, total;
-    const char *text; /* not NUL-terminated; NULL when the source is not known */
-    size_t n;
     uint32_t first_inlined, n_inlined; /* into inlined[] */
     uint32_t first_instr, n_instr;     /* into instr[] */
 };
@@ -43,12 +41,13 @@ struct an_listing {
     VEC(struct an_instr) instr;       /* by line, then address */
     const char *no_code;              /* "" or why there are no instructions */
     const char *no_source;            /* "" or why there is no text */
+    const char *text;                 /* of the whole file, for lines without cost; or NULL */
+    size_t text_size;
 };
 
 struct an_source_query {
     const struct profile *profile;
-    const unsigned char *keep; /* a byte per sample, NULL for all */
-    uint32_t metric;           /* id */
+    uint32_t metric; /* id */
 };
 
 /* Functions (ids) to list without being asked: the dearest by self cost until SHARE (0..1) of
@@ -62,12 +61,15 @@ size_t an_source_named(const struct an_source_query *q, const char *name, uint32
 size_t an_source_of_file(const struct an_source_query *q, const char *path, uint32_t *functions,
                          size_t most);
 
+/* Line NUMBER of the listing's file, *N bytes; NULL when not known. */
+const char *an_listing_text(const struct an_listing *l, uint32_t number, size_t *n);
+
 /* The listing of FUNCTION and all like-named ones of its file, or, with WHOLE_FILE, of every
  * function of that file. */
 void an_listing_build(struct an_listing *l, const struct an_source_query *q, uint32_t function,
                       bool whole_file);
 void an_listing_release(struct an_listing *l);
-/* Sum of the metric over kept samples. */
+/* Sum of the metric over all samples. */
 int64_t an_source_whole(const struct an_source_query *q);
 
 #endif

@@ -1,0 +1,165 @@
+/* test_an_source.c - listings of a profile made by hand.  SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include "analyze/an_jumps.h"
+#include "analyze/an_source.h"
+#include "profile/intern.h"
+
+/* outer (a.c:10) calls nothing but has inner (a.c:3) inlined at line 12; main calls outer. */
+struct fixture {
+    struct profile *p;
+    struct intern in;
+    uint32_t main, outer, inner, stack_plain, stack_inlined, metric;
+};
+
+/* add eax,1 ; cmp eax,ecx ; jne back to the start ; ret */
+static const unsigned char CODE[] = { 0x83, 0xc0, 0x01, 0x39, 0xc8, 0x75, 0xf9, 0xc3 };
+
+static uint32_t function(struct fixture *f, const char *name, uint32_t line)
+{
+    return intern_function(&f->in, &(struct function){ .name = intern_cstr(&f->in, name),
+                                                       .file = intern_cstr(&f->in, "/src/a.c"),
+                                                       .line = line });
+}
+
+static uint32_t frame_at(struct fixture *f, uint64_t address, uint32_t flags,
+                         const struct location *chain, size_t n)
+{
+    uint32_t module = intern_module(&f->in, &(struct module){ .path = intern_cstr(&f->in, "/bin/a") });
+    uint32_t id = intern_frame(&f->in, &(struct frame){ FRAME_NATIVE, flags, module, address });
+
+    f->in.out->resolve(f->in.out, id, chain, n);
+    return id;
+}
+
+static void add_sample(struct fixture *f, uint32_t stack, int64_t weight)
+{
+    f->in.out->sample(f->in.out, &(struct sample){ .stack = stack, .metric = f->metric,
+                                                   .weight = weight, .count = 1, .cpu = -1 });
+}
+
+static void set_up(struct fixture *f)
+{
+    static const char text[] = "1\n2\ninner three\n4\n5\n6\n7\n8\n9\nouter ten\n11\nten two\n";
+    struct sink *out;
+    uint32_t root, file;
+
+    memset(f, 0, sizeof *f);
+    f->p = profile_new();
+    out = profile_sink(f->p);
+    intern_init(&f->in, out);
+    out->meta(out, "arch", "x86_64");
+    f->metric = intern_metric(&f->in, &(struct metric){ .name = intern_cstr(&f->in, "cpu"),
+                                                        .unit = intern_cstr(&f->in, "ns") });
+    f->main = function(f, "main", 20);
+    f->outer = function(f, "outer", 10);
+    f->inner = function(f, "inner", 2);
+    root = intern_stack(&f->in, 0,
+                        frame_at(f, 0x2000, FRAME_RETURN, &(struct location){ f->main, 21 }, 1));
+    f->stack_plain = intern_stack(
+        &f->in, root, frame_at(f, 0x1000, 0, &(struct location){ f->outer, 11 }, 1));
+    f->stack_inlined = intern_stack(
+        &f->in, root,
+        frame_at(f, 0x1003, 0,
+                 (struct location[]){ { f->outer, 12 }, { f->inner, 3 } }, 2));
+    add_sample(f, f->stack_plain, 30);
+    add_sample(f, f->stack_inlined, 70);
+    file = intern_cstr(&f->in, "/src/a.c");
+    out->source(out, &(struct source_text){ file, text, sizeof text - 1 });
+    out->code(out, &(struct code_bytes){ 1, 0x1000, CODE, sizeof CODE });
+    CHECK_EQ(out->end(out, NULL), 0);
+}
+
+static void tear_down(struct fixture *f)
+{
+    intern_release(&f->in);
+    profile_free(f->p);
+}
+
+static const struct an_line *line_of(const struct an_listing *l, uint32_t number)
+{
+    for (size_t i = 0; i < l->line.n; i++)
+        if (l->line.v[i].line == number)
+            return &l->line.v[i];
+    test_fail(__FILE__, __LINE__, "no line %u", number);
+}
+
+TEST(an_source_splits_self_total_and_inlined)
+{
+    struct fixture f;
+    struct an_listing l;
+    size_t n;
+    const char *s;
+
+    set_up(&f);
+    an_listing_build(&l, &(struct an_source_query){ f.p, f.metric }, f.outer, false);
+    CHECK_EQ(l.self, 30);
+    CHECK_EQ(l.total, 100);
+    CHECK_EQ(line_of(&l, 11)->self, 30);
+    CHECK_EQ(line_of(&l, 12)->self, 0);
+    CHECK_EQ(line_of(&l, 12)->total, 70);
+    CHECK_EQ(line_of(&l, 12)->n_inlined, 1);
+    CHECK_EQ(l.inlined.v[line_of(&l, 12)->first_inlined].self, 70);
+    s = an_listing_text(&l, 12, &n);
+    CHECK(s && n == 7 && memcmp(s, "ten two", 7) == 0);
+    CHECK(an_listing_text(&l, 99, &n) == NULL);
+    an_listing_release(&l);
+    tear_down(&f);
+}
+
+TEST(an_source_puts_instructions_below_their_lines)
+{
+    struct fixture f;
+    struct an_listing l;
+    const struct an_line *line;
+
+    if (*disasm_refusal("x86_64"))
+        test_skip("built without a disassembler");
+    set_up(&f);
+    an_listing_build(&l, &(struct an_source_query){ f.p, f.metric }, f.outer, false);
+    line = line_of(&l, 11);
+    CHECK_EQ(line->n_instr, 1);
+    CHECK_EQ(l.instr.v[line->first_instr].self, 30);
+    line = line_of(&l, 12);
+    CHECK_EQ(line->n_instr, 3);
+    CHECK_EQ(l.instr.v[line->first_instr].self, 70);
+    CHECK_EQ(l.instr.v[line->first_instr].function, f.inner);
+    an_listing_release(&l);
+    tear_down(&f);
+}
+
+TEST(an_source_chooses_by_cost_name_and_file)
+{
+    struct fixture f;
+    struct an_source_query q;
+    uint32_t id[8];
+
+    set_up(&f);
+    q = (struct an_source_query){ f.p, f.metric };
+    CHECK_EQ(an_source_hottest(&q, 0.6, id, 8), 1);
+    CHECK_EQ(id[0], f.inner);
+    CHECK_EQ(an_source_hottest(&q, 0.8, id, 8), 2);
+    CHECK_EQ(an_source_named(&q, "oute", id, 8), 1);
+    CHECK_EQ(id[0], f.outer);
+    CHECK_EQ(an_source_named(&q, "nothing", id, 8), 0);
+    CHECK_EQ(an_source_of_file(&q, "a.c", id, 8), 3);
+    CHECK_EQ(an_source_of_file(&q, ".c", id, 8), 0);
+    tear_down(&f);
+}
+
+TEST(an_jumps_draws_a_loop)
+{
+    struct an_instr instr[4] = { 0 };
+    char (*g)[AN_JUMPS_BYTES];
+
+    for (int i = 0; i < 4; i++)
+        instr[i].d.address = 0x10 + (uint64_t)i;
+    instr[3].d.kind = DISASM_BRANCH;
+    instr[3].d.target = 0x11;
+    g = an_jumps_draw(instr, 4);
+    CHECK_STR(g[0], "      ");
+    CHECK_STR(g[1], "    ┌▶");
+    CHECK_STR(g[2], "    │ ");
+    CHECK_STR(g[3], "    └─");
+    free(g);
+}
