@@ -19,14 +19,9 @@ static bool arm_expression(struct cursor c, struct unw_rule *r)
 static void arm_signal_frame(struct unw_rule *r)
 {
     *r = (struct unw_rule){ .cfa = UNW_CFA_SP_DEREF, .flags = UNW_RULE_SIGNAL,
-                            .where = UNW_WHERE(UNW_AT_SP, UNW_AT_SP), .cfa_off = SAVED_SP,
-                            .fp_off = SAVED_X29, .pc_off = SAVED_PC };
-}
-
-static uint64_t arm_search(const struct unw_rule *r, const struct unw_regs *regs,
-                           const struct unw_stack *stack, unw_is_code *is_code, const void *arg)
-{
-    return 0;
+                            .cfa_off = SAVED_SP,
+                            .off = { [UNW_FP] = SAVED_X29 / 8, [UNW_PC] = SAVED_PC / 8 },
+                            .where = UNW_WHERE(UNW_AT_SP, UNW_AT_SP, UNW_AT_SAME) };
 }
 
 const struct unw_machine unw_aarch64 = {
@@ -35,11 +30,12 @@ const struct unw_machine unw_aarch64 = {
     .sp = SP,
     .fp = X29,
     .pc_mask = ((uint64_t)1 << 48) - 1, /* above: pointer authentication */
-    .initial = { .where = UNW_WHERE(UNW_AT_SAME, UNW_AT_SAME) },
-    .leaf = { .cfa = UNW_CFA_SP, .where = UNW_WHERE(UNW_AT_SAME, UNW_AT_SAME) },
-    .fp_chain = { .cfa = UNW_CFA_FP, .where = UNW_WHERE(UNW_AT_CFA, UNW_AT_CFA),
-                  .cfa_off = 16, .fp_off = -16, .pc_off = -8 },
+    .bx = UNW_NO_REGISTER,
+    .r10 = UNW_NO_REGISTER,
+    .initial = { .where = UNW_WHERE(UNW_AT_SAME, UNW_AT_SAME, UNW_AT_SAME) },
+    .leaf = { .cfa = UNW_CFA_SP, .where = UNW_WHERE(UNW_AT_SAME, UNW_AT_SAME, UNW_AT_SAME) },
+    .fp_chain = { .cfa = UNW_CFA_FP, .cfa_off = 16, .off = { [UNW_FP] = -2, [UNW_PC] = -1 },
+                  .where = UNW_WHERE(UNW_AT_CFA, UNW_AT_CFA, UNW_AT_SAME) },
     .expression = arm_expression,
     .signal_frame = arm_signal_frame,
-    .search = arm_search,
 };

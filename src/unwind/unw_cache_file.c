@@ -30,11 +30,13 @@ static bool pages_are_sound(const struct unw_body *b)
 /* Rules are trusted by the walk only as far as their kinds go. */
 static bool rules_are_sound(const struct unw_body *b)
 {
-    for (uint32_t i = 0; i < b->header->n_rules; i++)
-        if (b->rules[i].cfa >= UNW_CFA_KINDS ||
-            unw_rule_fp_at(&b->rules[i]) >= UNW_AT_KINDS ||
-            unw_rule_pc_at(&b->rules[i]) >= UNW_AT_KINDS)
+    for (uint32_t i = 0; i < b->header->n_rules; i++) {
+        if (b->rules[i].cfa >= UNW_CFA_KINDS)
             return false;
+        for (unsigned c = 0; c < UNW_COLUMNS; c++)
+            if (unw_rule_at(&b->rules[i], c) >= UNW_AT_KINDS)
+                return false;
+    }
     return true;
 }
 

@@ -1,5 +1,6 @@
 /* unw_cfa.c - the call-frame instruction interpreter (DWARF 5, 6.4.2).  Its state is one
- * unw_rule: only sp, fp and the return address are followed.  SPDX-License-Identifier: Apache-2.0 */
+ * unw_rule: only sp, fp, bx and the return address are
+ * followed.  SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/unw_cfi.h"
 
 enum { REMEMBERED = 32 }; /* compilers nest two or three deep */
@@ -127,59 +128,69 @@ static void cfa_expression(struct cfa_state *s, struct cursor c)
 
 /* --- rules of single registers --- */
 
-static void set_where(struct cfa_state *s, uint64_t reg, unsigned where, int64_t off)
+/* The column of register REG, or UNW_COLUMNS when it is not followed. */
+static enum unw_column column_of(const struct cfa_state *s, uint64_t reg)
+{
+    if (reg == s->cie->return_column)
+        return UNW_PC;
+    if (reg == s->machine->fp)
+        return UNW_FP;
+    return reg == s->machine->bx ? UNW_BX : UNW_COLUMNS;
+}
+
+static void set_column(struct cfa_state *s, enum unw_column column, unsigned where, int64_t off)
 {
     struct unw_rule *r = &s->rule;
 
-    if (!fits(off))
+    if (column == UNW_COLUMNS)
+        return;
+    if (off % 8 != 0 || off / 8 != (int16_t)(off / 8))
         where = UNW_AT_UNKNOWN;
     if (where == UNW_AT_UNKNOWN)
         off = 0;
-    if (reg == s->cie->return_column) {
-        r->where = UNW_WHERE(unw_rule_fp_at(r), where);
-        r->pc_off = (int32_t)off;
-    } else if (reg == s->machine->fp) {
-        r->where = UNW_WHERE(where, unw_rule_pc_at(r));
-        r->fp_off = (int32_t)off;
-    }
+    r->where = (uint16_t)((r->where & ~(15u << column * 4)) | where << column * 4);
+    r->off[column] = (int16_t)(off / 8);
 }
 
-static bool is_followed(const struct cfa_state *s, uint64_t reg)
+static void set_where(struct cfa_state *s, uint64_t reg, unsigned where)
 {
-    return reg == s->cie->return_column || reg == s->machine->fp;
+    set_column(s, column_of(s, reg), where, 0);
+}
+
+static int64_t scaled(const struct cfa_state *s, int64_t factored)
+{
+    return (int64_t)((uint64_t)factored * (uint64_t)s->cie->data_align);
 }
 
 static void set_offset(struct cfa_state *s, uint64_t reg, int64_t factored)
 {
-    if (is_followed(s, reg))
-        set_where(s, reg, UNW_AT_CFA,
-                  (int64_t)((uint64_t)factored * (uint64_t)s->cie->data_align));
+    set_column(s, column_of(s, reg), UNW_AT_CFA, scaled(s, factored));
 }
 
 static void set_expression(struct cfa_state *s, uint64_t reg, struct cursor c)
 {
+    enum unw_column column = column_of(s, reg);
     struct shape shape;
 
-    if (!is_followed(s, reg))
+    if (column == UNW_COLUMNS)
         return;
     if (!shape_parse(&shape, c) || shape.deref)
-        set_where(s, reg, UNW_AT_UNKNOWN, 0);
+        set_column(s, column, UNW_AT_UNKNOWN, 0);
     else if (shape.reg == s->machine->sp)
-        set_where(s, reg, UNW_AT_SP, shape.offset);
+        set_column(s, column, UNW_AT_SP, shape.offset);
     else if (shape.reg == s->machine->fp)
-        set_where(s, reg, UNW_AT_FP, shape.offset);
+        set_column(s, column, UNW_AT_FP, shape.offset);
     else
-        set_where(s, reg, UNW_AT_UNKNOWN, 0);
+        set_column(s, column, UNW_AT_UNKNOWN, 0);
 }
 
 static void restore(struct cfa_state *s, uint64_t reg)
 {
-    const struct unw_rule *r = &s->cie->initial;
+    enum unw_column column = column_of(s, reg);
 
-    if (reg == s->cie->return_column)
-        set_where(s, reg, unw_rule_pc_at(r), r->pc_off);
-    else
-        set_where(s, reg, unw_rule_fp_at(r), r->fp_off);
+    if (column != UNW_COLUMNS)
+        set_column(s, column, unw_rule_at(&s->cie->initial, column),
+                   unw_rule_off(&s->cie->initial, column));
 }
 
 static void def_cfa_register(struct cfa_state *s, uint64_t reg)
@@ -187,14 +198,16 @@ static void def_cfa_register(struct cfa_state *s, uint64_t reg)
     struct unw_rule *r = &s->rule;
 
     r->extra = 0;
-    if (reg == s->machine->sp) {
+    if (reg == s->machine->sp)
         r->cfa = UNW_CFA_SP;
-    } else if (reg == s->machine->fp) {
+    else if (reg == s->machine->fp)
         r->cfa = UNW_CFA_FP;
-    } else {
-        r->cfa = UNW_CFA_OTHER;
-        r->extra = reg < UINT8_MAX ? (uint8_t)reg : UINT8_MAX;
-    }
+    else if (reg == s->machine->bx)
+        r->cfa = UNW_CFA_BX;
+    else if (reg == s->machine->r10)
+        r->cfa = UNW_CFA_R10;
+    else
+        r->cfa = UNW_CFA_NONE; /* the offset stays, for a later def_cfa_register */
 }
 
 static void def_cfa_offset(struct cfa_state *s, int64_t off)
@@ -273,11 +286,6 @@ static struct cursor block(struct cfa_state *s)
     return cur_sub(&s->c, cur_uleb(&s->c));
 }
 
-static int64_t scaled(const struct cfa_state *s, int64_t factored)
-{
-    return (int64_t)((uint64_t)factored * (uint64_t)s->cie->data_align);
-}
-
 static void extended(struct cfa_state *s, uint8_t op)
 {
     struct cursor *c = &s->c;
@@ -293,10 +301,10 @@ static void extended(struct cfa_state *s, uint8_t op)
     case 0x06: restore(s, cur_uleb(c)); break;
     case 0x07: /* undefined: for the return address, there is no caller */
         reg = cur_uleb(c);
-        set_where(s, reg, reg == s->cie->return_column ? UNW_AT_ROOT : UNW_AT_UNKNOWN, 0);
+        set_where(s, reg, reg == s->cie->return_column ? UNW_AT_ROOT : UNW_AT_UNKNOWN);
         break;
-    case 0x08: set_where(s, cur_uleb(c), UNW_AT_SAME, 0); break;
-    case 0x09: reg = cur_uleb(c); cur_uleb(c); set_where(s, reg, UNW_AT_UNKNOWN, 0); break;
+    case 0x08: set_where(s, cur_uleb(c), UNW_AT_SAME); break;
+    case 0x09: reg = cur_uleb(c); cur_uleb(c); set_where(s, reg, UNW_AT_UNKNOWN); break;
     case 0x0a: remember(s); break;
     case 0x0b: restore_state(s); break;
     case 0x0c: def_cfa_register(s, cur_uleb(c)); def_cfa_offset(s, (int64_t)cur_uleb(c)); break;
@@ -313,9 +321,9 @@ static void extended(struct cfa_state *s, uint8_t op)
     case 0x14: case 0x15: /* val_offset: a value, not a place */
         reg = cur_uleb(c);
         cur_uleb(c);
-        set_where(s, reg, UNW_AT_UNKNOWN, 0);
+        set_where(s, reg, UNW_AT_UNKNOWN);
         break;
-    case 0x16: reg = cur_uleb(c); block(s); set_where(s, reg, UNW_AT_UNKNOWN, 0); break;
+    case 0x16: reg = cur_uleb(c); block(s); set_where(s, reg, UNW_AT_UNKNOWN); break;
     case 0x1d: advance(s, cur_u64(c)); break;
     case 0x2c: case 0x2d: break; /* aarch64: return address signed or not; always masked */
     case 0x2e: cur_uleb(c); break; /* GNU_args_size */

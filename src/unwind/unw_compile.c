@@ -33,7 +33,7 @@ static uint16_t rule_id(struct builder *b, const struct unw_rule *r)
     uint64_t h = rule_hash(r);
     uint32_t at = (uint32_t)(h >> 48) ^ (uint32_t)(h >> 20 & 0xffff);
 
-    if (r->cfa == UNW_CFA_NONE && unw_rule_pc_at(r) != UNW_AT_ROOT)
+    if (r->cfa == UNW_CFA_NONE && unw_rule_at(r, UNW_PC) != UNW_AT_ROOT)
         return 0;
     for (; b->slots[at]; at = (at + 1) % RULE_SLOTS)
         if (memcmp(&b->rules.v[b->slots[at]], r, sizeof *r) == 0)

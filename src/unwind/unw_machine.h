@@ -9,12 +9,12 @@
 #include "unwind/unw_rule.h"
 #include "unwind/unwind.h"
 
-typedef bool unw_is_code(const void *arg, uint64_t pc);
+enum { UNW_NO_REGISTER = 255 };
 
 struct unw_machine {
     enum unw_arch arch;
     uint16_t elf_machine;
-    uint8_t sp, fp;            /* DWARF register numbers */
+    uint8_t sp, fp, bx, r10;   /* DWARF register numbers; UNW_NO_REGISTER where there is none */
     uint64_t pc_mask;          /* bits of a return address that are address */
     struct unw_rule initial;   /* before the first instruction of a CIE */
     struct unw_rule leaf;      /* a leaf function that has saved nothing yet */
@@ -23,10 +23,6 @@ struct unw_machine {
     bool (*expression)(struct cursor c, struct unw_rule *r);
     /* R belongs to a signal frame: mark it, or replace what the CFI says about it. */
     void (*signal_frame)(struct unw_rule *r);
-    /* R's CFA is in a register that is not tracked: the CFA as found on the stack, given
-     * that IS_CODE tells what can be a return address; 0 when not found. */
-    uint64_t (*search)(const struct unw_rule *r, const struct unw_regs *regs,
-                       const struct unw_stack *stack, unw_is_code *is_code, const void *arg);
 };
 
 extern const struct unw_machine unw_x86_64, unw_aarch64;

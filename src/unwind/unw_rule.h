@@ -14,7 +14,8 @@ enum unw_cfa {
     UNW_CFA_SP_DEREF, /* *(sp + cfa_off) + extra */
     UNW_CFA_FP_DEREF, /* *(fp + cfa_off) + extra */
     UNW_CFA_PLT,      /* sp + cfa_off, and 8 more from byte EXTRA of each 16 on */
-    UNW_CFA_OTHER,    /* register number EXTRA, which is not tracked, + cfa_off */
+    UNW_CFA_BX,       /* bx + cfa_off */
+    UNW_CFA_R10,      /* r10 + cfa_off; in a leaf only */
     UNW_CFA_KINDS
 };
 
@@ -31,24 +32,29 @@ enum unw_where {
 
 enum { UNW_RULE_SIGNAL = 1 }; /* the caller was interrupted: its pc is not a return address */
 
+/* The registers that are followed besides sp. */
+enum unw_column { UNW_FP, UNW_PC, UNW_BX, UNW_COLUMNS };
+
 struct unw_rule {
-    uint8_t cfa;   /* enum unw_cfa */
-    uint8_t extra; /* see enum unw_cfa */
-    uint8_t where; /* low half: of fp, high half: of pc (enum unw_where) */
+    uint8_t cfa;      /* enum unw_cfa */
+    uint8_t extra;    /* see enum unw_cfa */
     uint8_t flags;
-    int32_t cfa_off, fp_off, pc_off; /* 0 where unused, so that equal rules are equal bytes */
+    uint8_t zero;
+    int32_t cfa_off;  /* bytes */
+    int16_t off[UNW_COLUMNS]; /* in words of 8 bytes; 0 where unused: equal rules, equal bytes */
+    uint16_t where;   /* four bits a column, enum unw_where */
 };
 
-static inline unsigned unw_rule_fp_at(const struct unw_rule *r)
+static inline unsigned unw_rule_at(const struct unw_rule *r, enum unw_column column)
 {
-    return r->where & 15;
+    return r->where >> column * 4 & 15;
 }
 
-static inline unsigned unw_rule_pc_at(const struct unw_rule *r)
+static inline int64_t unw_rule_off(const struct unw_rule *r, enum unw_column column)
 {
-    return r->where >> 4;
+    return r->off[column] * 8;
 }
 
-#define UNW_WHERE(fp, pc) ((uint8_t)((fp) | (pc) << 4))
+#define UNW_WHERE(fp, pc, bx) ((uint16_t)((fp) | (pc) << 4 | (bx) << 8))
 
 #endif

@@ -92,14 +92,6 @@ static const struct slot *find_slot(const struct walk *w, uint64_t pc, struct sl
     return &way[0];
 }
 
-static bool is_code(const void *arg, uint64_t pc)
-{
-    const struct walk *w = arg;
-    const struct unw_range *range = unw_space_find(w->space, pc - 1);
-
-    return range && range->table && unw_table_rule(range->table, pc - 1 - range->bias);
-}
-
 /* --- one step by one rule --- */
 
 enum step { STEP_OK, STEP_ROOT, STEP_CUT, STEP_LOST };
@@ -126,55 +118,68 @@ static enum step find_cfa(const struct walk *w, const struct unw_rule *r, uint64
             return missing(w, at);
         *cfa += r->extra;
         return STEP_OK;
-    case UNW_CFA_OTHER:
-        *cfa = w->machine->search(r, &w->regs, w->stack, is_code, w);
-        return *cfa ? STEP_OK : STEP_LOST;
+    case UNW_CFA_BX: *cfa = w->regs.bx + off; return w->regs.bx ? STEP_OK : STEP_LOST;
+    case UNW_CFA_R10: *cfa = w->regs.r10 + off; return w->regs.r10 ? STEP_OK : STEP_LOST;
     default: return STEP_LOST;
     }
 }
 
-static uint64_t place_of(const struct walk *w, unsigned where, int32_t off, uint64_t cfa)
+/* The caller's value of COLUMN, for which the callee's is SAME. */
+static enum step load_column(const struct walk *w, const struct unw_rule *r, uint64_t cfa,
+                             enum unw_column column, uint64_t same, uint64_t *to)
 {
-    uint64_t base = where == UNW_AT_CFA ? cfa : where == UNW_AT_SP ? w->regs.sp : w->regs.fp;
+    unsigned where = unw_rule_at(r, column);
+    uint64_t at;
 
-    return base + (uint64_t)(int64_t)off;
+    if (where < UNW_AT_CFA) {
+        *to = where == UNW_AT_SAME ? same : 0;
+        return STEP_OK;
+    }
+    at = where == UNW_AT_CFA ? cfa : where == UNW_AT_SP ? w->regs.sp : w->regs.fp;
+    at += (uint64_t)unw_rule_off(r, column);
+    if (at < w->regs.sp && where == UNW_AT_CFA) { /* popped: compilers do not say so */
+        *to = same;
+        return STEP_OK;
+    }
+    return unw_load(w->stack, at, to) ? STEP_OK : missing(w, at);
 }
 
-/* The caller's registers by rule R into *TO. */
+/* Functions that realign their stack save fp at *fp, and gcc says so even after they have
+ * popped it.  While it is in place, a copy of the return address lies above it. */
+static bool fp_is_popped(const struct walk *w, const struct unw_rule *r, uint64_t pc)
+{
+    uint64_t copy;
+
+    return w->leaf && (r->cfa == UNW_CFA_SP || r->cfa == UNW_CFA_R10) &&
+           unw_rule_at(r, UNW_FP) == UNW_AT_FP && unw_load(w->stack, w->regs.fp + 8, &copy) &&
+           copy != pc;
+}
+
+/* The caller's registers by rule R into *TO, which is zeroed. */
 static enum step apply(const struct walk *w, const struct unw_rule *r, struct unw_regs *to)
 {
-    unsigned fp_at = unw_rule_fp_at(r), pc_at = unw_rule_pc_at(r);
-    uint64_t cfa, at;
+    uint64_t cfa, link = w->leaf ? w->regs.lr : 0;
+    unsigned pc_at = unw_rule_at(r, UNW_PC);
     enum step s;
 
     if (pc_at == UNW_AT_ROOT)
         return STEP_ROOT;
-    s = find_cfa(w, r, &cfa);
-    if (s != STEP_OK)
+    if ((s = find_cfa(w, r, &cfa)) != STEP_OK ||
+        (s = load_column(w, r, cfa, UNW_FP, w->regs.fp, &to->fp)) != STEP_OK ||
+        (s = load_column(w, r, cfa, UNW_BX, w->regs.bx, &to->bx)) != STEP_OK ||
+        (s = load_column(w, r, cfa, UNW_PC, link, &to->pc)) != STEP_OK)
         return s;
-    to->fp = fp_at == UNW_AT_SAME ? w->regs.fp : 0;
-    if (fp_at >= UNW_AT_CFA) {
-        at = place_of(w, fp_at, r->fp_off, cfa);
-        if (!unw_load(w->stack, at, &to->fp))
-            return missing(w, at);
-    }
-    if (pc_at >= UNW_AT_CFA) {
-        at = place_of(w, pc_at, r->pc_off, cfa);
-        if (!unw_load(w->stack, at, &to->pc))
-            return missing(w, at);
-        to->lr = to->pc;
-        if (r->flags & UNW_RULE_SIGNAL) /* aarch64's layout; nobody reads it elsewhere */
-            unw_load(w->stack, at - 16, &to->lr);
-    } else if (pc_at == UNW_AT_SAME && w->leaf) {
-        to->pc = to->lr = w->regs.lr;
-    } else {
-        return STEP_LOST;
-    }
+    if (r->flags & UNW_RULE_SIGNAL) /* where the kernel puts it on aarch64; unused elsewhere */
+        unw_load(w->stack, w->regs.sp + (uint64_t)unw_rule_off(r, UNW_PC) - 16, &to->lr);
+    if (fp_is_popped(w, r, to->pc))
+        to->fp = w->regs.fp;
     to->pc &= w->machine->pc_mask;
     to->sp = cfa;
     /* Stacks grow down: only a leaf may have used none, only a signal may change stacks. */
     if (cfa < w->regs.sp + !w->leaf && !(r->flags & UNW_RULE_SIGNAL))
         return STEP_LOST;
+    if (pc_at < UNW_AT_CFA)
+        return to->pc ? STEP_OK : STEP_LOST; /* nowhere known */
     return to->pc ? STEP_OK : STEP_ROOT;
 }
 
@@ -248,7 +253,7 @@ static enum step advance(struct walk *w, const struct slot **slot, struct slot *
     bool module = !at || at->has_table; /* unmapped: a call through a bad pointer */
     enum step s;
 
-    if (at && (at->rule.cfa || unw_rule_pc_at(&at->rule) == UNW_AT_ROOT)) {
+    if (at && (at->rule.cfa || unw_rule_at(&at->rule, UNW_PC) == UNW_AT_ROOT)) {
         struct unw_rule rule = at->rule; /* the slot may be replaced */
 
         s = try_rule(w, &rule, slot, own);

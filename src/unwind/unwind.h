@@ -68,7 +68,9 @@ const struct unw_range *unw_space_find(const struct unw_space *s, uint64_t addre
 
 struct unw_regs {
     uint64_t pc, sp, fp;
-    uint64_t lr; /* aarch64 only */
+    uint64_t lr;      /* aarch64 only */
+    uint64_t bx, r10; /* x86_64 only; 0 = not known.  glibc's lazy binding and functions that
+                         realign their stack cannot be unwound without them */
 };
 
 /* Stack bytes copied at SP: [base, base + size). */
