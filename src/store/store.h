@@ -13,12 +13,14 @@
 
 #include "base/err.h"
 #include "profile/sink.h"
+#include "text/out.h"
 
 #define STORE_MAGIC "FATHOM\x01\n" /* 8 bytes */
 
 struct store_writer;
 /* Write to FD (not closed by us; may be a pipe). */
 struct store_writer *store_writer_new(int fd);
+struct store_writer *store_writer_to(struct out *out); /* the same, through OUT */
 struct sink *store_writer_sink(struct store_writer *w);
 /* Put down what is buffered as whole chunks now (the recorder calls it about once a second). */
 void store_writer_flush(struct store_writer *w);

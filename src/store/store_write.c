@@ -30,10 +30,11 @@ struct table { /* records of one type, waiting */
 
 struct store_writer {
     struct sink sink;
-    struct out out;
+    struct out *out, own; /* out is &own, or the caller's */
     struct table table[STORE_TYPES];
     size_t waiting; /* bytes, about */
     uint64_t raw_total;
+    uint64_t before; /* what the caller had written */
     ZSTD_CCtx *zstd;
     struct buf raw, packed;
     struct err first;
@@ -90,7 +91,7 @@ static void put(struct store_writer *w, enum store_type type, const void *record
     const struct store_chunk *c = &store_chunks[type];
     struct table *t = &w->table[type];
 
-    if (w->first.code || w->out.failed)
+    if (w->first.code || w->out->failed)
         return;
     if (c->defines && t->total >= UINT32_MAX - 1) {
         err_set(&w->first, ERR_LIMIT, "more than 4 billion of one kind: %s", c->name);
@@ -183,8 +184,8 @@ static void put_down(struct store_writer *w, enum store_type type)
     h.stored_size = (uint32_t)stored->n;
     h.crc = (uint32_t)crc32(0, stored->data, (uInt)stored->n);
     store_head_put(&head, &h);
-    out_add(&w->out, head.data, head.n);
-    out_add(&w->out, stored->data, stored->n);
+    out_add(w->out, head.data, head.n);
+    out_add(w->out, stored->data, stored->n);
     buf_release(&head);
 }
 
@@ -194,7 +195,7 @@ void store_writer_flush(struct store_writer *w)
         if (w->table[type].records)
             put_down(w, type);
     w->waiting = 0;
-    out_flush(&w->out);
+    out_flush(w->out);
 }
 
 static void write_meta(struct sink *s, const char *key, const char *value)
@@ -294,8 +295,8 @@ static int write_end(struct sink *s, struct err *e)
             put(w, STORE_end, &(struct store_total){ type, w->table[type].total });
     put(w, STORE_end, &(struct store_total){ STORE_end, 1 });
     store_writer_flush(w);
-    if (w->out.failed) {
-        errno = w->out.failed;
+    if (w->out->failed) {
+        errno = w->out->failed;
         return err_sys(e, "cannot write the recording");
     }
     if (w->first.code)
@@ -305,14 +306,24 @@ static int write_end(struct sink *s, struct err *e)
 
 struct store_writer *store_writer_new(int fd)
 {
+    struct store_writer *w = store_writer_to(NULL);
+
+    w->own.fd = fd;
+    return w;
+}
+
+struct store_writer *store_writer_to(struct out *out)
+{
     struct store_writer *w = mem_zalloc(sizeof *w);
 
-    w->out = out_fd(fd);
+    w->own = out_memory();
+    w->out = out ? out : &w->own;
+    w->before = w->out->written + w->out->buf.n;
     w->zstd = ZSTD_createCCtx();
     if (!w->zstd)
         mem_alloc(SIZE_MAX); /* says that memory is out, and exits */
     ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, LEVEL);
-    out_add(&w->out, STORE_MAGIC, 8);
+    out_add(w->out, STORE_MAGIC, 8);
     w->sink = (struct sink){
         .meta = write_meta,
         .string = write_string,
@@ -343,7 +354,7 @@ struct sink *store_writer_sink(struct store_writer *w)
 
 uint64_t store_writer_bytes(const struct store_writer *w)
 {
-    return w->out.written + w->out.buf.n;
+    return w->out->written + w->out->buf.n - w->before;
 }
 
 void store_writer_free(struct store_writer *w)
@@ -357,7 +368,7 @@ void store_writer_free(struct store_writer *w)
         }
     buf_release(&w->raw);
     buf_release(&w->packed);
-    out_close(&w->out, NULL);
+    out_close(&w->own, NULL);
     ZSTD_freeCCtx(w->zstd);
     free(w);
 }

@@ -1,0 +1,35 @@
+/* fmt_fathom.c - our own file as one of the formats.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/formats.h"
+#include "store/store.h"
+
+static int recognise(const struct import_input *in)
+{
+    return store_is(in->data, in->size) ? 100 : 0;
+}
+
+static int import(const struct import_input *in, struct sink *out, struct err *e)
+{
+    return store_read(in->data, in->size, out, NULL, e);
+}
+
+static int write_file(const struct profile *p, const struct export_options *o, struct out *out,
+                      struct err *e)
+{
+    struct store_writer *w = store_writer_to(out);
+    struct sink *s = store_writer_sink(w);
+    int rc;
+
+    profile_replay(p, s);
+    rc = s->end(s, e);
+    store_writer_free(w);
+    return rc;
+}
+
+const struct format fmt_fathom = {
+    .name = "fathom",
+    .extension = ".fathom",
+    .about = "fathom's own file",
+    .recognise = recognise,
+    .import = import,
+    .write = write_file,
+};

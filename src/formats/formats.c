@@ -1,0 +1,109 @@
+/* formats.c - the table of formats, made from formats.def, and opening any of them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/formats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "formats/unwrap.h"
+
+#define FORMAT(id) extern const struct format fmt_##id;
+#include "formats/formats.def"
+#undef FORMAT
+
+const struct format *const formats[] = {
+#define FORMAT(id) &fmt_##id,
+#include "formats/formats.def"
+#undef FORMAT
+    NULL,
+};
+
+const struct format *format_find(const char *name)
+{
+    for (size_t i = 0; formats[i]; i++)
+        if (strcmp(formats[i]->name, name) == 0)
+            return formats[i];
+    return NULL;
+}
+
+const struct format *format_recognise(const struct import_input *in)
+{
+    const struct format *best = NULL;
+    int best_score = 0;
+
+    for (size_t i = 0; formats[i]; i++) {
+        int score = formats[i]->recognise ? formats[i]->recognise(in) : 0;
+
+        if (score > best_score) {
+            best_score = score;
+            best = formats[i];
+        }
+    }
+    return best;
+}
+
+static int refuse_unknown(const struct import_input *in, struct err *e)
+{
+    if (in->size == 0)
+        return err_set(e, ERR_FORMAT, "the file is empty");
+    err_set(e, ERR_FORMAT, "this is no profile that fathom knows");
+    err_hint(e, "fathom import -h lists the formats it reads");
+    return -1;
+}
+
+/* Damage reaches the model as meta, whatever the format (see docs/meta.md). */
+static void note_damage(struct profile *p, bool cut)
+{
+    struct sink *s = profile_sink(p);
+
+    if (cut && !profile_meta(p, "file.damage")[0])
+        s->meta(s, "file.damage", "the compressed file is cut");
+    p->damage = profile_meta(p, "file.damage");
+    p->missing_bytes = (uint64_t)profile_meta_number(p, "file.missing_bytes", 0);
+}
+
+static struct profile *import(const struct import_input *in, bool cut, struct err *e)
+{
+    const struct format *f = format_recognise(in);
+    struct profile *p;
+
+    if (!f) {
+        refuse_unknown(in, e);
+        return NULL;
+    }
+    p = profile_new();
+    if (f->import(in, profile_sink(p), e) == 0) {
+        note_damage(p, cut);
+        return p;
+    }
+    profile_free(p);
+    return NULL;
+}
+
+struct profile *format_open(const char *path, struct err *e)
+{
+    struct import_input in = { .path = path };
+    struct buf unpacked = { 0 };
+    struct profile *p = NULL;
+    struct map file = { 0 };
+    bool cut = false;
+
+    if (map_open(&file, path, e) < 0)
+        return NULL;
+    in.data = file.data;
+    in.size = file.size;
+    if (unwrap_needed(in.data, in.size)) {
+        if (unwrap(in.data, in.size, &unpacked, &cut, e) < 0)
+            goto out;
+        in.data = unpacked.data;
+        in.size = unpacked.n;
+    }
+    p = import(&in, cut, e);
+out:
+    if (!p)
+        err_wrap(e, "%s", strcmp(path, "-") == 0 ? "standard input" : path);
+    buf_release(&unpacked);
+    map_close(&file);
+    return p;
+}
