@@ -25,7 +25,7 @@ static int write_file(const struct profile *p, const struct export_options *o, s
     return rc;
 }
 
-const struct format fmt_fathom = {
+const struct format format_fathom = {
     .name = "fathom",
     .extension = ".fathom",
     .about = "fathom's own file",

@@ -8,12 +8,12 @@
 #include "base/map.h"
 #include "formats/unwrap.h"
 
-#define FORMAT(id) extern const struct format fmt_##id;
+#define FORMAT(id) extern const struct format format_##id;
 #include "formats/formats.def"
 #undef FORMAT
 
 const struct format *const formats[] = {
-#define FORMAT(id) &fmt_##id,
+#define FORMAT(id) &format_##id,
 #include "formats/formats.def"
 #undef FORMAT
     NULL,

@@ -150,60 +150,94 @@ static struct cursor unpack(struct store_scan *s, const struct store_head *h,
     return cursor_of(s->raw.data, h->raw_size);
 }
 
-static bool put_field(unsigned char *field, const struct store_column *k, uint64_t x)
+/* A number into a field of 4 or 8 bytes; false when it does not fit. */
+static inline bool put_field(unsigned char *field, size_t size, bool is_signed, uint64_t x)
 {
     uint32_t small = (uint32_t)x;
 
-    if (k->size == 8) {
+    if (size == 8) {
         memcpy(field, &x, 8);
         return true;
     }
     memcpy(field, &small, 4);
-    return k->kind == STORE_INT ? (int64_t)x == (int32_t)small : x == small;
+    return is_signed ? (int64_t)x == (int32_t)small : x == small;
 }
 
-static bool decode_bytes(struct cursor *c, unsigned char *field, size_t stride, uint32_t n)
+/* cur_uleb for the many numbers that take one byte. */
+static inline uint64_t next_uint(struct cursor *c)
 {
-    struct cursor lengths = *c;
+    return c->p < c->end && *c->p < 0x80 ? *c->p++ : cur_uleb(c);
+}
 
-    for (uint32_t i = 0; i < n; i++)
-        (void)cur_uleb(c);
-    for (uint32_t i = 0; i < n && !c->failed; i++, field += stride) {
+static inline uint64_t next_int(struct cursor *c)
+{
+    uint64_t x = next_uint(c);
+
+    return (x >> 1) ^ -(x & 1);
+}
+
+struct column_job {
+    struct cursor c;
+    unsigned char *field; /* of the first record */
+    size_t stride;
+    uint32_t records, first;
+};
+
+static bool decode_bytes(struct column_job *j)
+{
+    struct cursor lengths = j->c;
+
+    for (uint32_t i = 0; i < j->records; i++)
+        (void)cur_uleb(&j->c);
+    for (uint32_t i = 0; i < j->records && !j->c.failed; i++) {
         struct store_text t = { .n = cur_uleb(&lengths) };
 
-        t.p = cur_bytes(c, t.n);
-        memcpy(field, &t, sizeof t);
+        t.p = cur_bytes(&j->c, t.n);
+        memcpy(j->field + i * j->stride, &t, sizeof t);
     }
-    return !c->failed;
+    return !j->c.failed;
 }
 
-static bool decode_numbers(struct cursor *c, const struct store_column *k, unsigned char *field,
-                           size_t stride, const struct store_head *h)
+/* One column; KIND and SIZE are constants where it is called, so that each kind gets a loop
+ * without choices in it: a large file has millions of numbers. */
+static inline __attribute__((always_inline)) bool decode_as(struct column_job *j,
+                                                            enum store_kind kind, size_t size)
 {
     uint64_t x = 0;
     bool fits = true;
 
-    for (uint32_t i = 0; i < h->records; i++, field += stride) {
-        switch (k->kind) {
-        case STORE_UINT:
-            x = cur_uleb(c);
-            break;
-        case STORE_INT:
-            x = (uint64_t)cur_zig(c);
-            break;
-        case STORE_PARENT:
-            x = cur_uleb(c);
-            x = x ? (uint32_t)(h->first + i - x) : 0;
-            break;
-        case STORE_REAL:
-            x = cur_u64(c);
-            break;
-        default:
-            x += (uint64_t)cur_zig(c);
-        }
-        fits &= put_field(field, k, x);
+    for (uint32_t i = 0; i < j->records; i++) {
+        if (kind == STORE_UINT)
+            x = next_uint(&j->c);
+        else if (kind == STORE_INT)
+            x = next_int(&j->c);
+        else if (kind == STORE_REAL)
+            x = cur_u64(&j->c);
+        else if (kind == STORE_PARENT)
+            x = (x = next_uint(&j->c)) ? (uint32_t)(j->first + i - x) : 0;
+        else
+            x += next_int(&j->c);
+        fits &= put_field(j->field + i * j->stride, size, kind == STORE_INT, x);
     }
-    return fits && !c->failed;
+    return fits && !j->c.failed;
+}
+
+static bool decode_numbers(struct column_job *j, const struct store_column *k)
+{
+    switch (k->kind) {
+    case STORE_UINT:
+        return k->size == 8 ? decode_as(j, STORE_UINT, 8) : decode_as(j, STORE_UINT, 4);
+    case STORE_INT:
+        return k->size == 8 ? decode_as(j, STORE_INT, 8) : decode_as(j, STORE_INT, 4);
+    case STORE_DELTA:
+        return k->size == 8 ? decode_as(j, STORE_DELTA, 8) : decode_as(j, STORE_DELTA, 4);
+    case STORE_REAL:
+        return decode_as(j, STORE_REAL, 8);
+    case STORE_PARENT:
+        return decode_as(j, STORE_PARENT, 4);
+    default:
+        return decode_as(j, STORE_REF, 4);
+    }
 }
 
 bool store_decode(struct store_scan *s, const struct store_head *h, const unsigned char *stored,
@@ -211,25 +245,21 @@ bool store_decode(struct store_scan *s, const struct store_head *h, const unsign
 {
     const struct store_chunk *t = &store_chunks[h->type];
     struct cursor raw = unpack(s, h, stored);
-    size_t stride = t->record_size;
 
     if (raw.failed || h->records > STORE_MAX_RECORDS || h->columns < t->n_columns ||
         h->records > h->raw_size / t->n_columns)
         return false;
     records->n = 0;
-    buf_reserve(records, h->records * stride + 1);
-    memset(records->data, 0, h->records * stride);
+    buf_reserve(records, (size_t)h->records * t->record_size + 1);
+    memset(records->data, 0, (size_t)h->records * t->record_size);
     for (uint8_t i = 0; i < t->n_columns; i++) {
         const struct store_column *k = &t->column[i];
-        struct cursor c = cur_sub(&raw, cur_uleb(&raw));
-        unsigned char *field = records->data + k->offset;
-        bool good = !c.failed && (k->kind == STORE_BYTES
-                                      ? decode_bytes(&c, field, stride, h->records)
-                                      : decode_numbers(&c, k, field, stride, h));
+        struct column_job j = { cur_sub(&raw, cur_uleb(&raw)), records->data + k->offset,
+                                t->record_size, h->records, h->first };
 
-        if (!good)
+        if (j.c.failed || !(k->kind == STORE_BYTES ? decode_bytes(&j) : decode_numbers(&j, k)))
             return false;
     }
-    records->n = h->records * stride;
+    records->n = (size_t)h->records * t->record_size;
     return true;
 }
