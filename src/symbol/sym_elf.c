@@ -8,9 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "symbol/sym_table.h"
 
 enum { TEXTS_MAX = 4, SYMBOLS_MAX = 64 << 20, CODE_SECTIONS_MAX = 64 };
+
+struct elf_name {
+    const char *plain, *linkage;
+};
 
 struct elf_state {
     struct sym_table table;
@@ -25,6 +30,8 @@ struct elf_state {
         uint64_t start, end;
     } code[CODE_SECTIONS_MAX];
     size_t n_code;
+    struct umap named; /* entry index + 1 -> demangled name from 1 */
+    VEC(struct elf_name) name;
     enum sym_source best;
 };
 
@@ -153,6 +160,8 @@ static void elf_close(void *state)
     struct elf_state *st = state;
 
     sym_table_release(&st->table);
+    umap_release(&st->named);
+    vec_release(&st->name);
     sym_image_close(st->mini);
     free(st);
 }
@@ -210,31 +219,58 @@ static const struct sym_entry *best_alias(const struct elf_state *st, long at)
     return best;
 }
 
+static const struct sym_entry *entry_at(const struct elf_state *st, uint64_t address)
+{
+    long at = st ? sym_table_find(&st->table, address) : -1;
+    const struct sym_entry *e = at >= 0 ? best_alias(st, at) : NULL;
+
+    return e && *text_of(st, e) ? e : NULL;
+}
+
 bool sym_elf_symbol(struct sym_module *m, uint64_t address, struct sym_elf_symbol *s)
 {
-    struct elf_state *st = sym_module_state(m, &symbolizer_elf);
-    const struct sym_entry *e;
-    long at = st ? sym_table_find(&st->table, address) : -1;
+    const struct elf_state *st = sym_module_state(m, &symbolizer_elf);
+    const struct sym_entry *e = entry_at(st, address);
 
-    if (at < 0)
-        return false;
-    e = best_alias(st, at);
-    *s = (struct sym_elf_symbol){ text_of(st, e), e->start, e->end, st->text[e->owner].source };
-    return *s->name != 0;
+    if (e)
+        *s = (struct sym_elf_symbol){ text_of(st, e), e->start, e->end, st->text[e->owner].source };
+    return e != NULL;
+}
+
+/* Many addresses fall into one function: it is demangled once. */
+static struct elf_name name_of(struct sym_module *m, struct elf_state *st,
+                               const struct sym_entry *e)
+{
+    uint64_t key = (uint64_t)(e - st->table.entry.v) + 1;
+    uint32_t id = umap_find(&st->named, key);
+
+    if (!id) {
+        struct elf_name n;
+
+        n.plain = sym_module_name(m, text_of(st, e), &n.linkage);
+        vec_push(&st->name, n);
+        id = (uint32_t)st->name.n;
+        umap_put(&st->named, key, id);
+    }
+    return st->name.v[id - 1];
 }
 
 static bool elf_find(struct sym_module *m, void *state, uint64_t address)
 {
-    struct sym_elf_symbol s;
+    struct elf_state *st = state;
+    const struct sym_entry *e = entry_at(st, address);
+    struct elf_name name;
     struct sym_line *l;
 
-    if (!sym_elf_symbol(m, address, &s))
+    if (!e)
         return false;
+    name = name_of(m, st, e);
     l = sym_module_add(m);
-    l->name = sym_module_name(m, s.name, &l->linkage_name);
-    l->start = s.start;
-    l->end = s.end;
-    l->source = s.source;
+    l->name = name.plain;
+    l->linkage_name = name.linkage;
+    l->start = e->start;
+    l->end = e->end;
+    l->source = st->text[e->owner].source;
     return true;
 }
 

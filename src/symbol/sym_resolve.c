@@ -1,0 +1,205 @@
+/* sym_resolve.c - see sym_resolve.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/sym_resolve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "symbol/sym_utf8.h"
+#include "symbol/symbolizer.h"
+
+enum { CODE_MAX_BYTES = 64 << 10 };
+
+void sym_resolve_init(struct sym_resolve *s, struct intern *in)
+{
+    *s = (struct sym_resolve){ .in = in };
+}
+
+void sym_resolve_release(struct sym_resolve *s)
+{
+    for (size_t i = 0; i < s->module.n; i++)
+        sym_module_close(s->module.v[i].open);
+    vec_release(&s->module);
+    umap_release(&s->code_sent);
+    arena_release(&s->arena);
+}
+
+static struct sym_resolve_module *module_at(struct sym_resolve *s, uint32_t id)
+{
+    if (id == 0 || id > s->in->module.n)
+        return NULL;
+    while (s->module.n < id)
+        vec_push(&s->module, (struct sym_resolve_module){ 0 });
+    return &s->module.v[id - 1];
+}
+
+void sym_resolve_where(struct sym_resolve *s, uint32_t module, const char *root, int64_t pid,
+                       int64_t ns_pid)
+{
+    struct sym_resolve_module *m = module_at(s, module);
+
+    if (!m)
+        return;
+    m->root = arena_strndup(&s->arena, root, strlen(root));
+    m->pid = pid;
+    m->ns_pid = ns_pid;
+}
+
+static struct sym_resolve_module *open_module(struct sym_resolve *s, uint32_t id)
+{
+    struct sym_resolve_module *m = module_at(s, id);
+    const struct module *of;
+
+    if (!m || m->open)
+        return m;
+    of = &s->in->module.v[id - 1];
+    m->open = sym_module_open(&(struct sym_request){
+        .path = intern_text_of(s->in, of->path), .root = m->root, .build_id = of->build_id,
+        .build_id_size = of->build_id_size, .pid = m->pid, .ns_pid = m->ns_pid });
+    return m;
+}
+
+/* Names come from files and may hold anything; what leaves here is UTF-8. */
+static uint32_t text_id(struct intern *in, const char *s)
+{
+    struct buf b = { 0 };
+    size_t n = s ? strlen(s) : 0;
+    uint32_t id;
+
+    if (n == 0 || sym_utf8_is_clean(s, n))
+        return n ? intern_string(in, s, n) : 0;
+    sym_utf8_add_clean(&b, s, n);
+    id = intern_string(in, (const char *)b.data, b.n);
+    buf_release(&b);
+    return id;
+}
+
+static struct location location_of(struct intern *in, uint32_t module, const struct sym_line *l)
+{
+    const char *file = l->decl_file ? l->decl_file : l->file;
+    struct function f = {
+        .name = text_id(in, l->name),
+        .linkage_name = text_id(in, l->linkage_name),
+        .file = text_id(in, file),
+        .line = l->decl_line,
+        .module = module,
+    };
+    /* A line of another file (an included list, a macro's) would be read as one of this. */
+    bool same = file && l->file && (file == l->file || strcmp(file, l->file) == 0);
+
+    return (struct location){ intern_function(in, &f), same ? l->line : 0 };
+}
+
+static uint64_t place_of(const struct frame *f)
+{
+    return f->address - ((f->flags & FRAME_RETURN) && f->address);
+}
+
+static void resolve_unnamed(struct sym_resolve *s, uint32_t frame, uint32_t module)
+{
+    struct function f = { .module = module };
+    const char *base = s->module.v[module - 1].open->base;
+    struct location l;
+    char name[300];
+
+    snprintf(name, sizeof name, base[0] == '[' ? "%.280s" : "[%.280s]", *base ? base : "anonymous");
+    f.name = text_id(s->in, name);
+    l = (struct location){ intern_function(s->in, &f), 0 };
+    if (s->in->out->resolve)
+        s->in->out->resolve(s->in->out, frame, &l, 1);
+}
+
+void sym_resolve_frame(struct sym_resolve *s, uint32_t frame)
+{
+    const struct frame f = s->in->frame.v[frame - 1];
+    struct sym_resolve_module *m;
+    struct location chain[SYM_CHAIN_MAX];
+    const struct sym_line *line;
+    size_t n;
+
+    if (s->in->named_frame.v[frame - 1].function || !(m = open_module(s, f.module)))
+        return;
+    n = sym_module_find(m->open, place_of(&f), &line);
+    m->frames++;
+    m->unnamed += n == 0;
+    m->by_start += n && line[0].source == SYM_EH_FRAME;
+    if (n == 0) {
+        resolve_unnamed(s, frame, f.module);
+        return;
+    }
+    if (n > SYM_CHAIN_MAX)
+        n = SYM_CHAIN_MAX;
+    for (size_t i = 0; i < n; i++)
+        chain[i] = location_of(s->in, f.module, &line[i]);
+    if (s->in->out->resolve)
+        s->in->out->resolve(s->in->out, frame, chain, n);
+}
+
+void sym_resolve_run(struct sym_resolve *s)
+{
+    while (s->frames_done < s->in->frame.n)
+        sym_resolve_frame(s, ++s->frames_done);
+}
+
+static void send_meta(struct sym_resolve *s, uint32_t module, const char *what, const char *value)
+{
+    char key[64];
+    struct buf b = { 0 };
+
+    if (!*value || !s->in->out->meta)
+        return;
+    snprintf(key, sizeof key, "symbols.%u.%s", module, what);
+    sym_utf8_add_clean(&b, value, strlen(value));
+    s->in->out->meta(s->in->out, key, buf_text(&b));
+    buf_release(&b);
+}
+
+void sym_resolve_meta(struct sym_resolve *s)
+{
+    for (uint32_t id = 1; id <= s->module.n; id++) {
+        const struct sym_resolve_module *m = &s->module.v[id - 1];
+
+        if (!m->open)
+            continue;
+        send_meta(s, id, "source", sym_source_name(sym_module_source(m->open)));
+        send_meta(s, id, "problem", sym_module_problem(m->open));
+        if (m->unnamed + m->by_start)
+            send_meta(s, id, "advice", sym_module_advice(m->open));
+    }
+}
+
+void sym_resolve_code(struct sym_resolve *s, uint32_t frame)
+{
+    struct frame f;
+    struct sym_resolve_module *m;
+    const struct sym_line *line;
+    struct code_bytes c = { 0 };
+    uint64_t key;
+
+    if (frame == 0 || frame > s->in->frame.n || !s->in->out->code)
+        return;
+    f = s->in->frame.v[frame - 1];
+    if (!(m = open_module(s, f.module)) || !sym_module_find(m->open, place_of(&f), &line) ||
+        line[0].end <= line[0].start)
+        return;
+    key = hash_pair(f.module, line[0].start);
+    if (umap_find(&s->code_sent, key))
+        return;
+    umap_put(&s->code_sent, key, 1);
+    c.module = f.module;
+    c.address = line[0].start;
+    c.size = line[0].end - line[0].start;
+    if (c.size > CODE_MAX_BYTES)
+        c.size = CODE_MAX_BYTES;
+    c.bytes = sym_module_code(m->open, c.address, c.size);
+    if (c.bytes)
+        s->in->out->code(s->in->out, &c);
+}
+
+const struct sym_resolve_module *sym_resolve_facts(const struct sym_resolve *s, uint32_t module)
+{
+    static const struct sym_resolve_module none;
+
+    return module && module <= s->module.n ? &s->module.v[module - 1] : &none;
+}

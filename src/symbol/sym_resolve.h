@@ -1,0 +1,52 @@
+/* sym_resolve.h - for producers: name every frame of an intern.
+ *
+ *     struct sym_resolve s;
+ *     sym_resolve_init(&s, &intern);
+ *     sym_resolve_where(&s, module, "/proc/PID/root", pid, ns_pid);   // where it is known
+ *     sym_resolve_run(&s);             // calls sink->function, ->resolve, ->meta
+ *     sym_resolve_code(&s, frame);     // for hot frames
+ *     sym_resolve_release(&s);
+ *
+ * Frames that were given a name already, and frames outside any module, are left alone; a
+ * place in a module that nobody can name becomes a function called after the module.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_SYMBOL_SYM_RESOLVE_H
+#define FATHOM_SYMBOL_SYM_RESOLVE_H
+
+#include "profile/intern.h"
+#include "symbol/symbol.h"
+
+struct sym_resolve_module {
+    struct sym_module *open; /* NULL until one of its frames is asked about */
+    const char *root;        /* in the resolver's arena; NULL is "" */
+    int64_t pid, ns_pid;
+    uint64_t frames;    /* places asked about */
+    uint64_t unnamed;   /* of those, without any name */
+    uint64_t by_start;  /* of those, named only by where the function begins */
+};
+
+struct sym_resolve {
+    struct intern *in;
+    struct arena arena;
+    VEC(struct sym_resolve_module) module; /* by module id - 1 */
+    uint32_t frames_done;
+    struct umap code_sent; /* function starts by module */
+};
+
+void sym_resolve_init(struct sym_resolve *s, struct intern *in);
+void sym_resolve_release(struct sym_resolve *s);
+/* Where MODULE's process lives; the last call for a module counts. */
+void sym_resolve_where(struct sym_resolve *s, uint32_t module, const char *root, int64_t pid,
+                       int64_t ns_pid);
+/* Resolve every frame defined since the last call. */
+void sym_resolve_run(struct sym_resolve *s);
+/* The same for one frame. */
+void sym_resolve_frame(struct sym_resolve *s, uint32_t frame);
+/* Send what each module's names came from as meta symbols.<module>.source, .problem, .advice;
+ * once, after the last run.  Advice only for modules with unnamed places. */
+void sym_resolve_meta(struct sym_resolve *s);
+/* Send the code of the function around FRAME, once per function. */
+void sym_resolve_code(struct sym_resolve *s, uint32_t frame);
+const struct sym_resolve_module *sym_resolve_facts(const struct sym_resolve *s, uint32_t module);
+
+#endif
