@@ -1,0 +1,50 @@
+/* an_flat.h - self and total cost by function, line or module; and the cost of groups of
+ * samples, nested.
+ *
+ * total counts a sample once however often the function recurs on its stack.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_ANALYZE_AN_FLAT_H
+#define FATHOM_ANALYZE_AN_FLAT_H
+
+#include "analyze/an_symbols.h"
+#include "stats/stats.h"
+
+/* Cost of a whole view, against which shares are taken. */
+struct an_sum {
+    int64_t weight;
+    uint64_t samples;
+    double effective; /* equal samples that would tell as much; see docs/math.md */
+};
+struct an_sum an_sum_of(const struct profile *p, uint32_t metric);
+double an_share_pct(int64_t weight, const struct an_sum *all);
+/* 95 % interval of a share, in percent. */
+struct interval an_share_interval(int64_t weight, const struct an_sum *all);
+
+enum an_by { AN_BY_FUNCTION, AN_BY_LINE, AN_BY_MODULE, AN_BY_THREAD, AN_BY_PROCESS };
+
+struct an_row {
+    const char *name;  /* of the function, never NULL; the module's by module */
+    uint32_t function; /* 0 when unresolved or by module */
+    uint32_t module;   /* 0 when unknown */
+    uint32_t line;     /* by line: the line; by function: where it is declared; 0 unknown */
+    int64_t self, total;
+    uint64_t samples; /* behind self */
+};
+
+struct an_flat {
+    VEC(struct an_row) row; /* in no order until sorted */
+    struct an_sum all;
+};
+
+/* BY is function, line or module.  Names live as long as S. */
+void an_flat_build(struct an_flat *f, const struct an_symbols *s, uint32_t metric, enum an_by by);
+void an_flat_release(struct an_flat *f);
+
+/* COLUMN: "self", "total", "samples", "function" (or "name"), "module".  Ties by name. */
+bool an_flat_can_sort(const char *column);
+void an_flat_sort(struct an_flat *f, const struct profile *p, const char *column);
+
+/* "file:line", or "file", or "". */
+const char *an_row_place(const struct profile *p, const struct an_row *r, char *text, size_t cap);
+
+#endif

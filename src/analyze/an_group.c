@@ -1,0 +1,239 @@
+/* an_group.c - see an_group.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/an_group.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const by_names[] = {
+    [AN_BY_FUNCTION] = "function", [AN_BY_LINE] = "line",       [AN_BY_MODULE] = "module",
+    [AN_BY_THREAD] = "thread",     [AN_BY_PROCESS] = "process",
+};
+
+const char *an_by_name(enum an_by by)
+{
+    return by_names[by];
+}
+
+static int parse_level(struct an_levels *l, const char *word, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < ARRAY_LEN(by_names); i++)
+        if (strlen(by_names[i]) == n && memcmp(by_names[i], word, n) == 0) {
+            if (l->n == AN_GROUP_LEVELS)
+                return err_set(e, ERR_USAGE, "--by: more than %d levels", AN_GROUP_LEVELS);
+            l->by[l->n++] = (enum an_by)i;
+            return 0;
+        }
+    err_set(e, ERR_USAGE, "--by: there is no \"%.*s\"", (int)n, word);
+    err_hint(e, "process, thread, module, function and line are known, joined by commas");
+    return -1;
+}
+
+int an_levels_parse(struct an_levels *l, const char *text, struct err *e)
+{
+    *l = (struct an_levels){ 0 };
+    for (;;) {
+        size_t n = strcspn(text, ",");
+
+        if (parse_level(l, text, n, e) < 0)
+            return -1;
+        if (!text[n])
+            return 0;
+        text += n + 1;
+    }
+}
+
+/* What a sample's leaf is, once per stack. */
+struct leaf {
+    uint32_t symbol, module, line;
+};
+
+static struct leaf leaf_of(const struct an_symbols *s, uint32_t stack)
+{
+    const struct profile *p = s->profile;
+    uint32_t frame = stack ? p->stack.v[stack - 1].frame : 0;
+    struct profile_chain symbols, places;
+    struct leaf l = { 0 };
+
+    if (!frame)
+        return l;
+    symbols = s->frame.v[frame - 1];
+    places = p->chain.v[frame - 1];
+    l.symbol = s->chain.v[symbols.first + symbols.n - 1];
+    l.line = places.n ? p->location.v[places.first + places.n - 1].line : 0;
+    l.module = p->frame.v[frame - 1].module;
+    if (!l.module)
+        l.module = s->symbol.v[l.symbol].module;
+    return l;
+}
+
+/* Distinct things get one key each; the value tells what to print. */
+struct keys {
+    struct umap seen;
+    VEC(struct an_group) item; /* name, function, line */
+    const struct an_symbols *s;
+    struct an_groups *g;
+};
+
+static const char *named_id(struct keys *k, const char *name, int64_t id)
+{
+    char text[320];
+    int n = snprintf(text, sizeof text, "%s (%" PRId64 ")", *name ? name : "?", id);
+
+    return arena_strndup(&k->g->arena, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+static struct an_group describe(struct keys *k, enum an_by by, const struct sample *m,
+                                const struct leaf *l)
+{
+    const struct profile *p = k->s->profile;
+    const struct thread *t = m->thread ? &p->thread.v[m->thread - 1] : NULL;
+    const struct an_symbol *y = &k->s->symbol.v[l->symbol];
+    const char *module = an_module_name(p, l->module);
+
+    switch (by) {
+    case AN_BY_THREAD:
+        return (struct an_group){
+            .name = t ? named_id(k, profile_string(p, t->name), t->tid) : "[no thread]" };
+    case AN_BY_PROCESS:
+        if (!t || !t->process)
+            return (struct an_group){ .name = "[no process]" };
+        return (struct an_group){
+            .name = named_id(k, profile_string(p, p->process.v[t->process - 1].name),
+                             p->process.v[t->process - 1].pid) };
+    case AN_BY_MODULE:
+        return (struct an_group){ .name = *module ? module : "[unknown]" };
+    case AN_BY_LINE:
+        return (struct an_group){ .name = l->symbol ? y->name : "[no stack]",
+                                  .function = y->function, .line = l->line };
+    default:
+        return (struct an_group){ .name = l->symbol ? y->name : "[no stack]",
+                                  .function = y->function };
+    }
+}
+
+static uint64_t identity(const struct keys *k, enum an_by by, const struct sample *m,
+                         const struct leaf *l)
+{
+    const struct profile *p = k->s->profile;
+    const struct an_symbol *y = &k->s->symbol.v[l->symbol];
+    /* the inlined and the ordinary form of a function are one */
+    uint64_t function = y->function ? y->function : 1ull << 33 | l->symbol;
+
+    switch (by) {
+    case AN_BY_THREAD: return m->thread;
+    case AN_BY_PROCESS: return m->thread ? p->thread.v[m->thread - 1].process : 0;
+    case AN_BY_MODULE: return l->module;
+    case AN_BY_LINE: return hash_pair(function, l->line);
+    default: return function;
+    }
+}
+
+static uint32_t key_of(struct keys *k, enum an_by by, const struct sample *m,
+                       const struct leaf *l)
+{
+    uint64_t id = hash_pair(identity(k, by, m, l), (uint64_t)by + 1);
+    uint32_t key = umap_find(&k->seen, id);
+
+    if (!key) {
+        vec_push(&k->item, describe(k, by, m, l));
+        key = (uint32_t)k->item.n;
+        umap_put(&k->seen, id, key);
+    }
+    return key;
+}
+
+struct cost {
+    int64_t weight;
+    uint64_t samples;
+};
+struct costs {
+    VEC(struct cost) node; /* by node of the trie */
+};
+
+static void add_sample(struct keys *k, struct trie *t, struct costs *costs,
+                       const struct an_levels *levels, const struct sample *m)
+{
+    struct leaf l = leaf_of(k->s, m->stack);
+    uint32_t at = 0;
+
+    for (size_t i = 0; i < levels->n; i++) {
+        at = trie_child(t, at, key_of(k, levels->by[i], m, &l));
+        while (costs->node.n < t->node.n)
+            vec_push(&costs->node, ((struct cost){ 0 }));
+        costs->node.v[at].weight += m->weight;
+        costs->node.v[at].samples += m->count;
+    }
+}
+
+struct ready { /* a node of the trie waiting to be put down */
+    uint32_t node, depth, parent;
+    struct cost cost;
+    const char *name;
+};
+
+static int lightest_first(const void *a, const void *b)
+{
+    const struct ready *x = a, *y = b;
+
+    if (x->cost.weight != y->cost.weight)
+        return x->cost.weight < y->cost.weight ? -1 : 1;
+    return strcmp(y->name, x->name);
+}
+
+static void put_down(struct an_groups *g, const struct keys *k, const struct trie *t,
+                     const struct costs *costs)
+{
+    VEC(struct ready) wait = { 0 };
+
+    vec_push(&wait, ((struct ready){ .parent = UINT32_MAX }));
+    while (wait.n) {
+        struct ready r = wait.v[--wait.n];
+        uint32_t self = UINT32_MAX;
+        size_t before = wait.n;
+
+        if (r.node) {
+            struct an_group made = k->item.v[t->node.v[r.node].key - 1];
+
+            made.depth = r.depth - 1;
+            made.parent = r.parent;
+            made.weight = r.cost.weight;
+            made.samples = r.cost.samples;
+            self = (uint32_t)g->group.n;
+            vec_push(&g->group, made);
+        }
+        for (uint32_t c = trie_first(t, r.node); c; c = t->node.v[c].next)
+            vec_push(&wait, ((struct ready){ c, r.depth + 1, self, costs->node.v[c],
+                                             k->item.v[t->node.v[c].key - 1].name }));
+        if (wait.n - before > 1)
+            qsort(wait.v + before, wait.n - before, sizeof *wait.v, lightest_first);
+    }
+    vec_release(&wait);
+}
+
+void an_groups_build(struct an_groups *g, const struct an_symbols *s, uint32_t metric,
+                     const struct an_levels *levels)
+{
+    struct keys k = { .s = s, .g = g };
+    struct costs costs = { 0 };
+    struct trie t = { 0 };
+
+    *g = (struct an_groups){ .all = an_sum_of(s->profile, metric) };
+    trie_init(&t);
+    vec_push(&costs.node, ((struct cost){ 0 }));
+    for (size_t i = 0; i < s->profile->sample.n; i++)
+        if (s->profile->sample.v[i].metric == metric)
+            add_sample(&k, &t, &costs, levels, &s->profile->sample.v[i]);
+    put_down(g, &k, &t, &costs);
+    trie_release(&t);
+    vec_release(&costs.node);
+    vec_release(&k.item);
+    umap_release(&k.seen);
+}
+
+void an_groups_release(struct an_groups *g)
+{
+    vec_release(&g->group);
+    arena_release(&g->arena);
+}

@@ -1,0 +1,40 @@
+/* an_group.h - samples divided into nested groups: by process, then module, then function ...
+ * Each level divides the one above it completely, so that shares add up.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_ANALYZE_AN_GROUP_H
+#define FATHOM_ANALYZE_AN_GROUP_H
+
+#include "analyze/an_flat.h"
+#include "base/trie.h"
+
+enum { AN_GROUP_LEVELS = 5 };
+
+struct an_levels {
+    enum an_by by[AN_GROUP_LEVELS];
+    size_t n;
+};
+/* "process,module,function" */
+int an_levels_parse(struct an_levels *l, const char *text, struct err *e);
+const char *an_by_name(enum an_by by);
+
+struct an_group {
+    const char *name;   /* of the group, without those it is in */
+    uint32_t depth;     /* level, from 0 */
+    uint32_t parent;    /* index of the enclosing group, UINT32_MAX at the top */
+    uint32_t function;  /* by function and line, 0 otherwise */
+    uint32_t line;      /* by line */
+    int64_t weight;
+    uint64_t samples;
+};
+
+struct an_groups {
+    VEC(struct an_group) group; /* depth first, the heaviest first in each level */
+    struct arena arena;
+    struct an_sum all;
+};
+
+void an_groups_build(struct an_groups *g, const struct an_symbols *s, uint32_t metric,
+                     const struct an_levels *levels);
+void an_groups_release(struct an_groups *g);
+
+#endif

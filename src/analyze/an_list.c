@@ -1,0 +1,166 @@
+/* an_list.c - see an_list.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/an_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct candidate {
+    uint32_t node, parent, depth, siblings;
+    bool last;
+    int64_t total;
+    const char *name;
+};
+
+static int lightest_first(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+
+    if (x->total != y->total)
+        return x->total < y->total ? -1 : 1;
+    return strcmp(y->name, x->name);
+}
+
+struct candidates {
+    VEC(struct candidate) c;
+};
+
+/* Children of NODE worth a line go on the pile, the heaviest on top. */
+static void push_children(struct an_list *l, struct candidates *pile, const struct an_tree *t,
+                          const struct an_symbols *s, const int64_t *total, int64_t least,
+                          struct candidate from)
+{
+    size_t before = pile->c.n, n;
+
+    for (uint32_t c = trie_first(&t->trie, from.node); c; c = t->trie.node.v[c].next) {
+        struct candidate made = { .node = c, .parent = from.parent, .depth = from.depth,
+                                  .total = total[c],
+                                  .name = s->symbol.v[t->trie.node.v[c].key].name };
+
+        if (total[c] && total[c] >= least)
+            vec_push(&pile->c, made);
+        else
+            l->hidden += total[c] != 0;
+    }
+    n = pile->c.n - before;
+    if (n > 1)
+        qsort(pile->c.v + before, n, sizeof *pile->c.v, lightest_first);
+    for (size_t i = 0; i < n; i++) {
+        pile->c.v[before + i].siblings = (uint32_t)n;
+        pile->c.v[before + i].last = i == 0;
+    }
+}
+
+void an_list_build(struct an_list *l, const struct an_tree *t, const struct an_symbols *s,
+                   const int64_t *self, int64_t least)
+{
+    size_t n = t->trie.node.n;
+    int64_t *total = mem_alloc(n * sizeof *total);
+    struct candidates pile = { 0 };
+
+    *l = (struct an_list){ 0 };
+    memcpy(total, self, n * sizeof *total);
+    an_tree_total(t, total);
+    push_children(l, &pile, t, s, total, least, (struct candidate){ .parent = UINT32_MAX });
+    while (pile.c.n) {
+        struct candidate c = pile.c.v[--pile.c.n];
+
+        vec_push(&l->line, ((struct an_line){ c.node, c.depth, c.parent, c.siblings, c.last,
+                                              self[c.node], c.total }));
+        push_children(l, &pile, t, s, total, least,
+                      (struct candidate){ .node = c.node, .depth = c.depth + 1,
+                                          .parent = (uint32_t)l->line.n - 1 });
+    }
+    vec_release(&pile.c);
+    free(total);
+}
+
+void an_list_release(struct an_list *l)
+{
+    vec_release(&l->line);
+}
+
+/* By symbol: is it one of those asked for? */
+static unsigned char *pick_symbols(const struct an_symbols *s, const char *name)
+{
+    unsigned char *pick = mem_zalloc(s->symbol.n);
+    bool any = false;
+
+    for (size_t i = 1; i < s->symbol.n; i++)
+        any |= pick[i] = strcmp(s->symbol.v[i].name, name) == 0;
+    for (size_t i = 1; !any && i < s->symbol.n; i++)
+        pick[i] = strstr(s->symbol.v[i].name, name) != NULL;
+    return pick;
+}
+
+/* Place in the frame's chain of the outermost picked symbol, or -1. */
+static int picked_at(const struct an_symbols *s, uint32_t frame, const unsigned char *pick)
+{
+    struct profile_chain c = s->frame.v[frame - 1];
+
+    for (uint32_t k = 0; k < c.n; k++)
+        if (pick[s->chain.v[c.first + k]])
+            return (int)k;
+    return -1;
+}
+
+/* Weight of each stack with what it calls; [0] unused. */
+static int64_t *stack_totals(const struct profile *p, uint32_t metric)
+{
+    int64_t *total = mem_zalloc((p->stack.n + 1) * sizeof *total);
+
+    for (size_t i = 0; i < p->sample.n; i++)
+        if (p->sample.v[i].metric == metric)
+            total[p->sample.v[i].stack] += p->sample.v[i].weight;
+    for (size_t id = p->stack.n; id > 0; id--)
+        total[p->stack.v[id - 1].parent] += total[id];
+    return total;
+}
+
+/* The path from symbol AT of STACK's frame outwards. */
+static uint32_t add_path(struct trie *t, const struct an_symbols *s, uint32_t stack, int at)
+{
+    const struct profile *p = s->profile;
+    uint32_t node = 0;
+
+    for (; stack; stack = p->stack.v[stack - 1].parent) {
+        struct profile_chain c = s->frame.v[p->stack.v[stack - 1].frame - 1];
+        int k = at >= 0 ? at : (int)c.n - 1;
+
+        for (at = -1; k >= 0; k--)
+            node = trie_child(t, node, s->chain.v[c.first + (uint32_t)k]);
+    }
+    return node;
+}
+
+int an_callers_build(struct an_tree *out, int64_t **self, const struct an_symbols *s,
+                     uint32_t metric, const char *name, struct err *e)
+{
+    const struct profile *p = s->profile;
+    unsigned char *pick = pick_symbols(s, name), *within = mem_zalloc(p->stack.n + 1);
+    int64_t *total = stack_totals(p, metric);
+    VEC(int64_t) weight = { 0 };
+
+    *out = (struct an_tree){ 0 };
+    trie_init(&out->trie);
+    vec_push(&weight, 0);
+    for (uint32_t id = 1; id <= p->stack.n; id++) {
+        struct profile_node n = p->stack.v[id - 1];
+        int at = picked_at(s, n.frame, pick);
+        uint32_t node;
+
+        within[id] = within[n.parent] || at >= 0;
+        if (within[n.parent] || at < 0 || !total[id])
+            continue;
+        node = add_path(&out->trie, s, id, at);
+        while (weight.n < out->trie.node.n)
+            vec_push(&weight, 0);
+        weight.v[node] += total[id];
+    }
+    *self = weight.v;
+    free(pick);
+    free(within);
+    free(total);
+    if (weight.n == 1)
+        return err_set(e, ERR_MISSING, "no sample has a function called \"%s\" on its stack", name);
+    return 0;
+}

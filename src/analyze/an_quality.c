@@ -1,0 +1,205 @@
+/* an_quality.c - see an_quality.h; the keys are those of profile/meta.def.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/an_quality.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/human.h"
+
+/* " · " between what is said on a line. */
+struct line {
+    struct out *o;
+    bool any;
+};
+
+static void say(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct line *l, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (l->any)
+        out_str(l->o, " · ");
+    l->any = true;
+    out_str(l->o, text);
+}
+
+static void end_line(struct line *l)
+{
+    if (l->any)
+        out_char(l->o, '\n');
+    l->any = false;
+}
+
+static void say_meta(struct line *l, const struct profile *p, const char *key, const char *fmt)
+{
+    const char *value = profile_meta(p, key);
+    char text[384];
+
+    if (!*value)
+        return;
+    snprintf(text, sizeof text, "%s%s", value, fmt);
+    say(l, "%s", text);
+}
+
+void an_quality_facts(const struct profile *p, struct out *o)
+{
+    struct line l = { o, false };
+    double duration = profile_meta_number(p, "duration_ns", 0);
+    double status = profile_meta_number(p, "exit_status", 0);
+
+    say_meta(&l, p, "command", "");
+    if (duration > 0)
+        say(&l, "%s", human_ns(duration).s);
+    if (status != 0)
+        say(&l, "exit status %.0f", status);
+    say_meta(&l, p, "date", "");
+    end_line(&l);
+    say_meta(&l, p, "cpu", "");
+    say_meta(&l, p, "cpus", " CPUs");
+    say_meta(&l, p, "kernel", "");
+    end_line(&l);
+}
+
+static double quality(const struct profile *p, const char *what)
+{
+    char key[64];
+
+    snprintf(key, sizeof key, "quality.%s", what);
+    return profile_meta_number(p, key, -1);
+}
+
+static void say_rate(struct line *l, const struct profile *p)
+{
+    double asked = profile_meta_number(p, "rate_asked", 0);
+    double got = profile_meta_number(p, "rate_achieved", 0);
+
+    if (asked > 0 && got > 0)
+        say(l, "%.0f of %.0f Hz", got, asked);
+    else if (asked > 0)
+        say(l, "%.0f Hz", asked);
+}
+
+static void say_stacks(struct line *l, const struct profile *p, double samples)
+{
+    double rooted = quality(p, "rooted"), cut = quality(p, "truncated");
+    double joined = quality(p, "joined"), unreadable = quality(p, "unreadable");
+
+    if (rooted >= 0 && samples > 0)
+        say(l, "%.1f %% of stacks rooted", 100 * rooted / samples);
+    if (cut > 0)
+        say(l, "%s cut", human_count((int64_t)cut).s);
+    if (joined > 0)
+        say(l, "%s joined", human_count((int64_t)joined).s);
+    if (unreadable > 0)
+        say(l, "%s unreadable", human_count((int64_t)unreadable).s);
+}
+
+/* One line for each figure that is not zero although it should be. */
+static void say_troubles(const struct profile *p, struct out *o)
+{
+    static const struct {
+        const char *key, *text;
+    } troubles[] = {
+        { "throttled", "the kernel throttled the events %s times: choose a lower rate" },
+        { "threads_missed", "%s threads were not seen from their start" },
+        { "python_given_up", "%s Python stacks could not be read" },
+        { "dropped", "%s events were dropped by a full channel" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(troubles); i++) {
+        double n = quality(p, troubles[i].key);
+        const char *at = strstr(troubles[i].text, "%s");
+
+        if (n > 0)
+            out_printf(o, "note: %.*s%s%s\n", (int)(at - troubles[i].text), troubles[i].text,
+                       human_count((int64_t)n).s, at + 2);
+    }
+    if (*profile_meta(p, "rung_why"))
+        out_printf(o, "note: %s\n", profile_meta(p, "rung_why"));
+    if (*profile_meta(p, "remedy"))
+        out_printf(o, "      %s\n", profile_meta(p, "remedy"));
+    if (*p->damage)
+        out_printf(o, "damaged: %s\n", p->damage);
+}
+
+void an_quality_lines(const struct profile *p, struct out *o)
+{
+    struct line l = { o, false };
+    double samples = quality(p, "samples"), lost = quality(p, "lost");
+    double own = quality(p, "recorder_cpu_ns"), target = quality(p, "target_cpu_ns");
+
+    if (samples >= 0)
+        say(&l, "%s samples", human_count((int64_t)samples).s);
+    if (lost >= 0)
+        say(&l, "%s lost", human_count((int64_t)lost).s);
+    say_rate(&l, p);
+    say_meta(&l, p, "events", "");
+    say_stacks(&l, p, samples);
+    say_meta(&l, p, "rung", "");
+    if (own >= 0 && target > 0)
+        say(&l, "recorder %s CPU (%.1f %%)", human_ns(own).s, 100 * own / target);
+    end_line(&l);
+    say_troubles(p, o);
+}
+
+static const char *symbol_fact(const struct profile *p, uint32_t module, const char *what)
+{
+    char key[64];
+
+    snprintf(key, sizeof key, "symbols.%u.%s", module, what);
+    return profile_meta(p, key);
+}
+
+static int heaviest_first(const void *a, const void *b)
+{
+    const struct an_unnamed *x = a, *y = b;
+
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? 1 : -1;
+    return x->module < y->module ? -1 : 1;
+}
+
+/* Self cost by module, and how much of it has no function. */
+static void weigh_modules(const struct profile *p, uint32_t metric, int64_t *all, int64_t *bare)
+{
+    for (size_t i = 0; i < p->sample.n; i++) {
+        const struct sample *m = &p->sample.v[i];
+        uint32_t frame = m->stack ? p->stack.v[m->stack - 1].frame : 0;
+        uint32_t module = frame ? p->frame.v[frame - 1].module : 0;
+
+        if (m->metric != metric || !module)
+            continue;
+        all[module] += m->weight;
+        if (!p->chain.v[frame - 1].n)
+            bare[module] += m->weight;
+    }
+}
+
+void an_quality_unnamed(const struct profile *p, uint32_t metric, struct an_unnamed_list *out)
+{
+    int64_t *all = mem_zalloc((p->module.n + 1) * sizeof *all);
+    int64_t *bare = mem_zalloc((p->module.n + 1) * sizeof *bare);
+
+    *out = (struct an_unnamed_list){ 0 };
+    weigh_modules(p, metric, all, bare);
+    for (uint32_t id = 1; id <= p->module.n; id++) {
+        struct an_unnamed u = { id, all[id], symbol_fact(p, id, "source"),
+                                symbol_fact(p, id, "advice") };
+        bool poor = *u.advice || strcmp(u.source, "none") == 0 || strcmp(u.source, "eh_frame") == 0;
+
+        if (all[id] && (poor || bare[id]))
+            vec_push(&out->v, u);
+    }
+    if (out->v.n)
+        qsort(out->v.v, out->v.n, sizeof *out->v.v, heaviest_first);
+    free(all);
+    free(bare);
+}

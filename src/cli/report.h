@@ -1,0 +1,45 @@
+/* report.h - what the parts of `fathom report` share: the question, and one printer for each
+ * form of answer.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_CLI_REPORT_H
+#define FATHOM_CLI_REPORT_H
+
+#include "analyze/an_flat.h"
+#include "analyze/an_group.h"
+#include "analyze/an_list.h"
+#include "cli/filters.h"
+
+struct report_args {
+    struct filters filters;
+    bool tree, inverted, json, csv;
+    const char *callers, *by, *sort;
+    uint64_t rows; /* UINT64_MAX: not given; 0: all */
+};
+
+struct report {
+    const struct report_args *args;
+    const struct profile *p;
+    struct an_symbols symbols;
+    uint32_t metric;
+    struct an_sum all;
+    bool exact; /* no intervals */
+    const char *unit;
+    uint64_t rows;   /* UINT64_MAX: all */
+    double min_pct;
+
+    struct an_flat flat;     /* always */
+    struct an_levels levels; /* --by */
+    struct an_groups groups; /* when levels.n > 1, or by thread or process */
+    struct an_tree trees;    /* --tree, --inverted, --callers */
+    struct an_list list;
+};
+
+bool report_has_groups(const struct report *r);
+bool report_has_tree(const struct report *r);
+/* Rows of the flat table that pass --min and -n. */
+size_t report_flat_rows(const struct report *r);
+
+void report_text(const struct report *r, struct out *o);
+void report_json(const struct report *r, struct out *o);
+void report_csv(const struct report *r, struct out *o);
+
+#endif
