@@ -1,0 +1,14 @@
+/* build_profile.h - small profiles for tests, from text.
+ *
+ * One sample a line: "THREAD@SECONDS frame;frame;frame WEIGHT" with the root first; a frame is
+ * "module!function:line", and inlined calls follow their caller after '+': "a+b" is b inlined
+ * in a.  THREAD is "process/thread"; module, line and @SECONDS may be left out.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_TESTS_BUILD_PROFILE_H
+#define FATHOM_TESTS_BUILD_PROFILE_H
+
+#include "profile/profile.h"
+
+struct profile *build_profile(const char *lines);
+
+#endif

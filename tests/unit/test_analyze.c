@@ -1,0 +1,240 @@
+/* test_analyze.c - tables, groups, trees and filters over small known profiles.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/an_filter.h"
+#include "analyze/an_flat.h"
+#include "analyze/an_group.h"
+#include "analyze/an_list.h"
+#include "build_profile.h"
+#include "test.h"
+
+static const char split[] = "app/main@0 app!main:9;app!one:3;app!spin:5 70\n"
+                            "app/main@1 app!main:10;app!two:4;app!spin:5 20\n"
+                            "app/work@2 app!main:10;app!two:4;libc!memcpy 10\n";
+
+struct flat {
+    struct profile *p;
+    struct an_symbols s;
+    struct an_flat f;
+};
+
+static struct flat flat_of(const char *text, enum an_by by)
+{
+    static struct flat x;
+
+    x.p = build_profile(text);
+    an_symbols_init(&x.s, x.p);
+    an_flat_build(&x.f, &x.s, 1, by);
+    an_flat_sort(&x.f, x.p, "self");
+    return x;
+}
+
+static const struct an_row *row_of(const struct flat *x, const char *name)
+{
+    for (size_t i = 0; i < x->f.row.n; i++)
+        if (strcmp(x->f.row.v[i].name, name) == 0)
+            return &x->f.row.v[i];
+    test_fail(__FILE__, __LINE__, "no row %s", name);
+}
+
+static void release(struct flat *x)
+{
+    an_flat_release(&x->f);
+    an_symbols_release(&x->s);
+    profile_free(x->p);
+}
+
+TEST(an_flat_gives_self_and_total_by_function)
+{
+    struct flat x = flat_of(split, AN_BY_FUNCTION);
+    char place[64];
+
+    CHECK_EQ(x.f.row.n, 5);
+    CHECK_STR(x.f.row.v[0].name, "spin");
+    CHECK_EQ(row_of(&x, "spin")->self, 90);
+    CHECK_EQ(row_of(&x, "spin")->samples, 2);
+    CHECK_EQ(row_of(&x, "two")->self, 0);
+    CHECK_EQ(row_of(&x, "two")->total, 30);
+    CHECK_EQ(row_of(&x, "main")->total, 100);
+    CHECK_STR(an_row_place(x.p, row_of(&x, "main"), place, sizeof place), "a.c:1");
+    CHECK_STR(an_row_place(x.p, row_of(&x, "memcpy"), place, sizeof place), "");
+    release(&x);
+}
+
+TEST(an_flat_counts_recursion_once)
+{
+    struct flat x = flat_of("t f;f;g;f 5\nt f;g 3\nt g;f;g 2\n", AN_BY_FUNCTION);
+
+    CHECK_EQ(row_of(&x, "f")->total, 10);
+    CHECK_EQ(row_of(&x, "g")->total, 10);
+    CHECK_EQ(row_of(&x, "f")->self, 5);
+    CHECK_EQ(row_of(&x, "g")->self, 5);
+    release(&x);
+}
+
+TEST(an_flat_gives_inlined_functions_their_own_cost)
+{
+    struct flat x = flat_of("t main;a+b+c 4\nt main;a+b 2\nt main;a 1\n", AN_BY_FUNCTION);
+
+    CHECK_EQ(row_of(&x, "a")->total, 7);
+    CHECK_EQ(row_of(&x, "a")->self, 1);
+    CHECK_EQ(row_of(&x, "b")->total, 6);
+    CHECK_EQ(row_of(&x, "c")->self, 4);
+    release(&x);
+}
+
+TEST(an_flat_by_line_and_module)
+{
+    struct flat x = flat_of(split, AN_BY_LINE);
+
+    CHECK_EQ(x.f.row.n, 6); /* main has two lines */
+    release(&x);
+    x = flat_of(split, AN_BY_MODULE);
+    CHECK_EQ(x.f.row.n, 2);
+    CHECK_EQ(row_of(&x, "app")->self, 90);
+    CHECK_EQ(row_of(&x, "app")->total, 100);
+    CHECK_EQ(row_of(&x, "libc")->total, 10);
+    release(&x);
+}
+
+TEST(an_flat_names_an_unresolved_frame_by_module_and_address)
+{
+    struct flat x = flat_of("t main;? 5\n", AN_BY_FUNCTION);
+
+    CHECK(strstr(x.f.row.v[0].name, "+0x") != NULL);
+    release(&x);
+}
+
+TEST(an_share_interval_narrows_with_samples)
+{
+    struct an_sum few = { 100, 100, 100 }, many = { 100, 10000, 10000 };
+    struct interval a = an_share_interval(50, &few), b = an_share_interval(50, &many);
+
+    CHECK(a.low > 40 && a.low < 41 && a.high > 59 && a.high < 60);
+    CHECK(fabs((b.high - b.low) - 1.96) < 0.01);
+}
+
+TEST(an_groups_divide_the_samples_completely)
+{
+    struct profile *p = build_profile(split);
+    struct an_levels levels;
+    struct an_symbols s;
+    struct an_groups g;
+    struct err e = { 0 };
+
+    CHECK(an_levels_parse(&levels, "thread,module,function", &e) == 0);
+    an_symbols_init(&s, p);
+    an_groups_build(&g, &s, 1, &levels);
+    CHECK_EQ(g.group.n, 6);
+    CHECK_STR(g.group.v[0].name, "main (101)");
+    CHECK_EQ(g.group.v[0].weight, 90);
+    CHECK_STR(g.group.v[2].name, "spin");
+    CHECK_EQ(g.group.v[2].parent, 1);
+    CHECK_STR(g.group.v[4].name, "libc");
+    CHECK_EQ(g.group.v[4].depth, 1);
+    CHECK(an_levels_parse(&levels, "thread,colour", &e) < 0 && e.code == ERR_USAGE);
+    an_groups_release(&g);
+    an_symbols_release(&s);
+    profile_free(p);
+}
+
+static const char *symbol_at(const struct an_symbols *s, const struct an_tree *t,
+                             const struct an_list *l, size_t i)
+{
+    return s->symbol.v[t->trie.node.v[l->line.v[i].node].key].name;
+}
+
+TEST(an_list_puts_the_heaviest_child_first_and_hides_small_ones)
+{
+    struct profile *p = build_profile(split);
+    struct an_symbols s;
+    struct an_tree t;
+    struct an_list l;
+    int64_t *self;
+
+    an_symbols_init(&s, p);
+    an_tree_build(&t, &s, NULL);
+    self = an_tree_self(&t, p, 1, NULL);
+    an_list_build(&l, &t, &s, self, 15);
+    CHECK_EQ(l.line.n, 5);
+    CHECK_STR(symbol_at(&s, &t, &l, 0), "main");
+    CHECK_STR(symbol_at(&s, &t, &l, 1), "one");
+    CHECK_STR(symbol_at(&s, &t, &l, 3), "two");
+    CHECK_EQ(l.line.v[3].total, 30);
+    CHECK(l.line.v[3].last && !l.line.v[1].last);
+    CHECK_EQ(l.hidden, 1);
+    free(self);
+    an_list_release(&l);
+    an_tree_release(&t);
+    an_symbols_release(&s);
+    profile_free(p);
+}
+
+TEST(an_callers_counts_the_outermost_call)
+{
+    struct profile *p = build_profile("t main;f;f;g 5\nt main;h+f;x 3\nt main;y 2\n");
+    struct err e = { 0 };
+    struct an_symbols s;
+    struct an_tree t;
+    struct an_list l;
+    int64_t *self;
+
+    an_symbols_init(&s, p);
+    CHECK(an_callers_build(&t, &self, &s, 1, "f", &e) == 0);
+    an_list_build(&l, &t, &s, self, 0);
+    CHECK_STR(symbol_at(&s, &t, &l, 0), "f");
+    CHECK_STR(symbol_at(&s, &t, &l, 1), "main");
+    CHECK_EQ(l.line.v[0].total, 5);
+    CHECK_EQ(l.line.n, 5); /* f inlined in h is a symbol of its own */
+    free(self);
+    an_list_release(&l);
+    an_tree_release(&t);
+    CHECK(an_callers_build(&t, &self, &s, 1, "nothing", &e) < 0 && e.code == ERR_MISSING);
+    free(self);
+    an_tree_release(&t);
+    an_symbols_release(&s);
+    profile_free(p);
+}
+
+static int64_t weight_after(struct an_filter f, enum err_code *code)
+{
+    struct profile *p = build_profile(split);
+    struct err e = { 0 };
+    int64_t w = an_filter_apply(p, &f, &e) < 0 ? -1 : an_sum_of(p, 1).weight;
+
+    *code = e.code;
+    profile_free(p);
+    return w;
+}
+
+TEST(an_filter_keeps_what_was_asked_for)
+{
+    enum err_code code;
+
+    CHECK_EQ(weight_after((struct an_filter){ 0 }, &code), 100);
+    CHECK_EQ(weight_after((struct an_filter){ .thread = { { "work" }, 1 } }, &code), 10);
+    CHECK_EQ(weight_after((struct an_filter){ .thread = { { "101" }, 1 } }, &code), 90);
+    CHECK_EQ(weight_after((struct an_filter){ .process = { { "app" }, 1 } }, &code), 100);
+    CHECK_EQ(weight_after((struct an_filter){ .module = { { "libc" }, 1 } }, &code), 10);
+    CHECK_EQ(weight_after((struct an_filter){ .function = { { "^two$" }, 1 } }, &code), 30);
+    CHECK_EQ(weight_after((struct an_filter){ .function = { { "^two$", "^one$" }, 2 } }, &code), 100);
+    CHECK_EQ(weight_after((struct an_filter){ .exclude = { { "mem" }, 1 } }, &code), 90);
+    CHECK_EQ(weight_after((struct an_filter){ .time = "0.5-1.5" }, &code), 20);
+    CHECK_EQ(weight_after((struct an_filter){ .time = "0.5-" }, &code), 30);
+    CHECK_EQ(weight_after((struct an_filter){ .time = "-0.5" }, &code), 70);
+}
+
+TEST(an_filter_refuses_what_it_cannot_understand)
+{
+    enum err_code code;
+
+    CHECK_EQ(weight_after((struct an_filter){ .function = { { "(" }, 1 } }, &code), -1);
+    CHECK_EQ(code, ERR_USAGE);
+    CHECK_EQ(weight_after((struct an_filter){ .time = "soon" }, &code), -1);
+    CHECK_EQ(code, ERR_USAGE);
+    CHECK_EQ(weight_after((struct an_filter){ .time = "3-2" }, &code), -1);
+    CHECK_EQ(weight_after((struct an_filter){ .thread = { { "none" }, 1 } }, &code), -1);
+    CHECK_EQ(code, ERR_MISSING);
+}
