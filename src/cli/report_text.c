@@ -18,14 +18,20 @@ static void put_header(const struct report *r, struct out *o)
     const char *metric = r->metric
                              ? profile_string(r->p, r->p->metric.v[r->metric - 1].name) : "";
 
+    uint64_t before = o->written + o->buf.n;
+
     an_quality_facts(r->p, o);
     an_quality_lines(r->p, o);
-    if (!r->all.samples) {
-        out_str(o, "\nno samples\n");
-        return;
-    }
-    out_printf(o, "\n%s: %s in %s %s\n\n", metric, human_weight((double)r->all.weight, r->unit).s,
-               human_count((int64_t)r->all.samples).s, r->exact ? "events" : "samples");
+    if (o->written + o->buf.n > before)
+        out_char(o, '\n');
+    if (!r->all.samples)
+        out_str(o, "no samples\n");
+    else if (strcmp(r->unit, "samples") == 0)
+        out_printf(o, "%s samples\n\n", human_count(r->all.weight).s);
+    else
+        out_printf(o, "%s: %s in %s %s\n\n", metric,
+                   human_weight((double)r->all.weight, r->unit).s,
+                   human_count((int64_t)r->all.samples).s, r->exact ? "events" : "samples");
 }
 
 /* Half the width of the interval at its wider side: what to add after "plus or minus". */
@@ -61,7 +67,7 @@ static void put_flat(const struct report *r, struct out *o, const struct term *t
         const struct an_row *row = &r->flat.row.v[i];
 
         put_pct(&t, an_share_pct(row->self, &r->all));
-        table_text(&t, r->exact ? "" : human_pct(margin(r, row->self)).s);
+        table_text(&t, r->exact || !row->self ? "" : human_pct(margin(r, row->self)).s);
         put_pct(&t, an_share_pct(row->total, &r->all));
         table_text(&t, human_count((int64_t)row->samples).s);
         table_text(&t, by_module ? row->name : an_module_name(r->p, row->module));
