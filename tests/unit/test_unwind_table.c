@@ -1,0 +1,390 @@
+/* test_unwind_table.c - tables as files: cache, damage, lazy opening; address spaces; and walks
+ * where no rule helps.  SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "unwind/unw_table.h"
+
+static const uint8_t build_id[] = { 0xab, 0xcd, 0x01, 0x02, 0x03 };
+
+static int open_libc(void)
+{
+    Dl_info info;
+    int fd;
+
+    CHECK(dladdr(&fopen, &info) != 0);
+    fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        test_skip("the C library is not a file");
+    return fd;
+}
+
+static void use_own_cache(void)
+{
+    setenv("FATHOM_CACHE", test_dir(), 1);
+}
+
+/* The only file of the cache. */
+static const char *cache_file(void)
+{
+    static char path[4096];
+    DIR *d;
+    int n = 0;
+    char dir[2048];
+
+    map_cache_dir(dir, sizeof dir, "unwind");
+    d = opendir(dir);
+    CHECK(d != NULL);
+    for (struct dirent *it; (it = readdir(d));)
+        if (it->d_name[0] != '.') {
+            snprintf(path, sizeof path, "%s/%s", dir, it->d_name);
+            n++;
+        }
+    closedir(d);
+    CHECK_EQ(n, 1);
+    return path;
+}
+
+static void check_same_tables(const struct unw_table *a, const struct unw_table *b)
+{
+    struct unw_table_info x = unw_table_info(a), y = unw_table_info(b);
+
+    CHECK(x.rows == y.rows && x.rules == y.rules && x.low == y.low && x.high == y.high);
+    for (uint64_t at = x.low; at < x.high; at += 61) {
+        const struct unw_rule *r = unw_table_rule(a, at), *s = unw_table_rule(b, at);
+
+        CHECK(!r == !s);
+        CHECK(!r || memcmp(r, s, sizeof *r) == 0);
+    }
+}
+
+TEST(unwind_table_comes_back_from_the_cache)
+{
+    int fd = open_libc();
+    struct unw_table *built, *cached;
+
+    use_own_cache();
+    built = unw_table_open(fd, build_id, sizeof build_id, NULL);
+    CHECK(built != NULL);
+    CHECK(!unw_table_info(built).from_cache);
+    cached = unw_table_open(fd, build_id, sizeof build_id, NULL);
+    close(fd); /* the tables keep what they need */
+    CHECK(unw_table_info(cached).from_cache);
+    CHECK(unw_table_info(cached).rows > 1000);
+    check_same_tables(built, cached);
+    unw_table_free(built);
+    unw_table_free(cached);
+}
+
+TEST(unwind_table_rebuilds_a_damaged_cache_file)
+{
+    int fd = open_libc();
+    struct unw_table *good = unw_table_open(fd, NULL, 0, NULL), *t;
+    struct map m = { 0 };
+    struct err e = { 0 };
+
+    use_own_cache();
+    unw_table_prepare(t = unw_table_open(fd, build_id, sizeof build_id, NULL));
+    unw_table_free(t);
+    CHECK_EQ(map_open(&m, cache_file(), &e), 0);
+    for (int i = 0; i < 8; i++) {
+        size_t n = m.size, at = i < 4 ? (size_t)i * 16 : n / 8 * (size_t)i;
+        unsigned char *copy = malloc(n);
+
+        memcpy(copy, m.data, n);
+        copy[at] ^= 0x40;
+        if (i == 7)
+            n -= 4;
+        CHECK_EQ(map_write_file(cache_file(), copy, n, &e), 0);
+        free(copy);
+        t = unw_table_open(fd, build_id, sizeof build_id, NULL);
+        CHECK(!unw_table_info(t).from_cache);
+        check_same_tables(good, t);
+        unw_table_free(t);
+        t = unw_table_open(fd, build_id, sizeof build_id, NULL);
+        CHECK(unw_table_info(t).from_cache); /* written anew */
+        unw_table_free(t);
+    }
+    map_close(&m);
+    unw_table_free(good);
+    close(fd);
+}
+
+TEST(unwind_table_works_where_the_cache_cannot_be_written)
+{
+    int fd = open_libc();
+    struct unw_table *t;
+
+    setenv("FATHOM_CACHE", "/dev/null/none", 1);
+    t = unw_table_open(fd, build_id, sizeof build_id, NULL);
+    CHECK(unw_table_info(t).rows > 1000);
+    unw_table_free(t);
+    close(fd);
+}
+
+TEST(unwind_table_knows_function_starts)
+{
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct unw_table *t = unw_table_open(fd, NULL, 0, NULL);
+    struct unw_table_info info = unw_table_info(t);
+    uint64_t bias, start;
+    struct link_map *map;
+    Dl_info dl;
+
+    CHECK(dladdr1(&build_id, &dl, (void **)&map, RTLD_DL_LINKMAP) != 0);
+    bias = map->l_addr;
+    start = (uint64_t)&open_libc - bias;
+    CHECK_EQ(unw_table_function_start(t, start), start);
+    CHECK_EQ(unw_table_function_start(t, start + 9), start);
+    CHECK_EQ(unw_table_function_start(t, info.high), 0);
+    CHECK_EQ(unw_table_function_start(t, info.low - 1), 0);
+    /* Starts are consistent: of each address it is at or before it, and its own start. */
+    for (uint64_t at = info.low; at < info.high; at += 7)
+        if ((start = unw_table_function_start(t, at)))
+            CHECK(start <= at && unw_table_function_start(t, start) == start);
+    unw_table_free(t);
+    close(fd);
+}
+
+TEST(unwind_table_refuses_what_is_not_elf_of_a_known_machine)
+{
+    unsigned char bytes[64] = "not an ELF file at all";
+    struct err e = { 0 };
+
+    CHECK(unw_table_build(bytes, sizeof bytes, &e) == NULL);
+    CHECK_STR(e.msg, "not an ELF file");
+    CHECK(unw_table_build(bytes, 3, NULL) == NULL);
+    memset(bytes, 0, sizeof bytes);
+    memcpy(bytes, ELFMAG "\2\1\1", 7);
+    bytes[18] = 243; /* RISC-V */
+    e = (struct err){ 0 };
+    CHECK(unw_table_build(bytes, sizeof bytes, &e) == NULL);
+    CHECK(strstr(e.msg, "another machine") != NULL);
+    bytes[18] = EM_X86_64;
+    CHECK_EQ(unw_table_info(unw_table_build(bytes, sizeof bytes, NULL)).rows, 0);
+}
+
+/* An ELF file with one executable segment and a compressed .debug_frame. */
+static struct buf elf_with_compressed_frame(const struct buf *frame, uint64_t claimed)
+{
+    static const char names[] = "\0.shstrtab\0.debug_frame";
+    Elf64_Chdr ch = { .ch_type = ELFCOMPRESS_ZLIB, .ch_size = claimed };
+    Elf64_Ehdr eh = { .e_ident = ELFMAG "\2\1\1", .e_machine = EM_X86_64, .e_phoff = sizeof eh,
+                      .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1, .e_shnum = 3,
+                      .e_shentsize = sizeof(Elf64_Shdr), .e_shstrndx = 1 };
+    Elf64_Phdr ph = { .p_type = PT_LOAD, .p_flags = PF_X, .p_vaddr = 0x1000, .p_memsz = 0x1000 };
+    Elf64_Shdr sh[3] = { { 0 } };
+    unsigned char packed[1000];
+    uLongf n = sizeof packed;
+    struct buf b = { 0 };
+
+    CHECK_EQ(compress(packed, &n, frame->data, frame->n), Z_OK);
+    eh.e_shoff = sizeof eh + sizeof ph;
+    sh[1] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_STRTAB, .sh_size = sizeof names,
+                          .sh_offset = eh.e_shoff + sizeof sh };
+    sh[2] = (Elf64_Shdr){ .sh_name = 11, .sh_type = SHT_PROGBITS, .sh_flags = SHF_COMPRESSED,
+                          .sh_offset = sh[1].sh_offset + sizeof names,
+                          .sh_size = sizeof ch + n };
+    buf_add(&b, &eh, sizeof eh);
+    buf_add(&b, &ph, sizeof ph);
+    buf_add(&b, sh, sizeof sh);
+    buf_add(&b, names, sizeof names);
+    buf_add(&b, &ch, sizeof ch);
+    buf_add(&b, packed, n);
+    return b;
+}
+
+TEST(unwind_table_reads_compressed_debug_frame)
+{
+    static const unsigned char cie[] = { 0xff, 0xff, 0xff, 0xff, 3, 0, 1, 0x78, 16, 0x0c, 7, 8,
+                                         0x90, 1 };
+    struct buf frame = { 0 }, elf;
+    struct unw_table *t;
+
+    buf_u32(&frame, sizeof cie);
+    buf_add(&frame, cie, sizeof cie);
+    buf_u32(&frame, 4 + 16);
+    buf_u32(&frame, 0);
+    buf_u64(&frame, 0x1100);
+    buf_u64(&frame, 0x20);
+    elf = elf_with_compressed_frame(&frame, frame.n);
+    t = unw_table_build(elf.data, elf.n, NULL);
+    CHECK(t != NULL && unw_table_rule(t, 0x1100) != NULL);
+    CHECK_EQ(unw_table_rule(t, 0x1110)->cfa_off, 8);
+    CHECK(unw_table_rule(t, 0x1120) == NULL);
+    unw_table_free(t);
+    for (size_t n = 0; n < elf.n; n++) /* cut anywhere: no harm */
+        unw_table_free(unw_table_build(elf.data, n, NULL));
+    elf = elf_with_compressed_frame(&frame, (uint64_t)1 << 60);
+    t = unw_table_build(elf.data, elf.n, NULL);
+    CHECK_EQ(unw_table_info(t).rows, 0);
+    unw_table_free(t);
+}
+
+/* --- address spaces --- */
+
+static uint32_t module_at(const struct unw_space *s, uint64_t address)
+{
+    const struct unw_range *r = unw_space_find(s, address);
+
+    CHECK(!r || (r->start <= address && address < r->end));
+    return r ? r->module : 0;
+}
+
+TEST(unwind_space_replaces_what_was_mapped)
+{
+    struct unw_space *s = unw_space_new(UNW_X86_64), *copy;
+
+    CHECK(unw_space_find(s, 5) == NULL);
+    unw_space_map(s, 100, 200, 0, NULL, 1);
+    unw_space_map(s, 300, 400, 0, NULL, 3);
+    unw_space_map(s, 200, 300, 0, NULL, 2);
+    CHECK_EQ(module_at(s, 99), 0);
+    CHECK_EQ(module_at(s, 100), 1);
+    CHECK_EQ(module_at(s, 199), 1);
+    CHECK_EQ(module_at(s, 200), 2);
+    CHECK_EQ(module_at(s, 399), 3);
+    CHECK_EQ(module_at(s, 400), 0);
+    unw_space_map(s, 140, 160, 7, NULL, 4); /* inside one */
+    CHECK_EQ(module_at(s, 139), 1);
+    CHECK_EQ(module_at(s, 140), 4);
+    CHECK_EQ(unw_space_find(s, 140)->bias, 7);
+    CHECK_EQ(module_at(s, 160), 1);
+    copy = unw_space_copy(s);
+    unw_space_map(s, 150, 350, 0, NULL, 5); /* over several */
+    CHECK_EQ(module_at(s, 149), 4);
+    CHECK_EQ(module_at(s, 150), 5);
+    CHECK_EQ(module_at(s, 349), 5);
+    CHECK_EQ(module_at(s, 350), 3);
+    CHECK_EQ(module_at(copy, 200), 2);
+    unw_space_unmap(s, 0, 1000);
+    CHECK_EQ(module_at(s, 140), 0);
+    unw_space_map(s, 10, 10, 0, NULL, 6); /* empty */
+    CHECK_EQ(module_at(s, 10), 0);
+    CHECK_EQ(module_at(copy, 140), 4);
+    unw_space_free(s);
+    unw_space_free(copy);
+}
+
+/* Random maps and unmaps against an array of one entry per address. */
+TEST(unwind_space_agrees_with_a_simple_model)
+{
+    struct unw_space *s = unw_space_new(UNW_X86_64);
+    uint32_t model[256] = { 0 }, seed = 7;
+
+    for (uint32_t i = 1; i <= 3000; i++) {
+        uint32_t start, end;
+
+        seed = seed * 1103515245 + 12345;
+        start = seed >> 8 & 255;
+        end = start + (seed >> 16 & 31);
+        end = end > 256 ? 256 : end;
+        if (seed >> 30 == 0)
+            unw_space_unmap(s, start, end);
+        else
+            unw_space_map(s, start, end, 0, NULL, i);
+        for (uint32_t a = start; a < end; a++)
+            model[a] = seed >> 30 == 0 ? 0 : i;
+        for (uint32_t a = 0; a < 256; a++)
+            CHECK_EQ(module_at(s, a), model[a]);
+    }
+    unw_space_free(s);
+}
+
+/* --- no rule --- */
+
+enum { JIT = 0x10000, TOP = 64 };
+
+static size_t walk_words(struct unw_space *s, struct unw_regs regs, const uint64_t *words,
+                         struct unw_frame *frames, enum unw_end *end)
+{
+    struct unw_stack stack = { 0x7000, (const unsigned char *)words, TOP * 8 };
+    size_t n;
+
+    *end = unw_walk(s, NULL, regs, &stack, frames, 16, &n);
+    return n;
+}
+
+TEST(unwind_walk_falls_back_on_frame_pointers)
+{
+    struct unw_space *s = unw_space_new(UNW_X86_64);
+    uint64_t w[TOP] = { 0 };
+    struct unw_regs regs = { .pc = JIT + 5, .sp = 0x7000, .fp = 0x7000 + 4 * 8 };
+    struct unw_frame f[16];
+    enum unw_end end;
+
+    unw_space_map(s, JIT, JIT + 0x1000, 0, NULL, 1);
+    w[4] = 0x7000 + 10 * 8;
+    w[5] = JIT + 0x100;
+    w[10] = 0x7000 + 20 * 8;
+    w[11] = JIT + 0x200;
+    w[20] = 0; /* the outermost has none */
+    w[21] = JIT + 0x300;
+    CHECK_EQ(walk_words(s, regs, w, f, &end), 4);
+    CHECK_EQ(end, UNW_ROOT);
+    CHECK_EQ(f[1].pc, JIT + 0x100);
+    CHECK_EQ(f[1].sp, 0x7000 + 6 * 8);
+    CHECK_EQ(f[3].pc, JIT + 0x300);
+    CHECK(f[3].is_return && !f[0].is_return);
+    w[10] = 0x7000; /* a pointer that goes back */
+    CHECK_EQ(walk_words(s, regs, w, f, &end), 2);
+    CHECK_EQ(end, UNW_LOST);
+    w[10] = 0x7000 + TOP * 8; /* just above the copy */
+    CHECK_EQ(walk_words(s, regs, w, f, &end), 3);
+    CHECK_EQ(end, UNW_CUT);
+    w[10] = 0x7000 + 20 * 8;
+    w[11] = 0x123456789; /* no code there */
+    CHECK_EQ(walk_words(s, regs, w, f, &end), 2);
+    CHECK_EQ(end, UNW_LOST);
+    unw_space_free(s);
+}
+
+TEST(unwind_walk_finds_the_caller_of_a_leaf_without_rules)
+{
+    struct unw_space *s = unw_space_new(UNW_X86_64);
+    uint64_t w[TOP] = { JIT + 0x100, 1, 2, 3 };
+    struct unw_regs regs = { .pc = 0, .sp = 0x7000, .fp = 1 }; /* called a null pointer */
+    struct unw_frame f[16];
+    enum unw_end end;
+
+    unw_space_map(s, JIT, JIT + 0x1000, 0, NULL, 1);
+    CHECK_EQ(walk_words(s, regs, w, f, &end), 2);
+    CHECK_EQ(f[1].pc, JIT + 0x100);
+    CHECK_EQ(f[1].sp, 0x7008);
+    CHECK_EQ(end, UNW_LOST);
+    unw_space_free(s);
+}
+
+TEST(unwind_cache_forgets_what_was_unmapped)
+{
+    struct unw_space *s = unw_space_new(UNW_X86_64);
+    struct unw_cache *c = unw_cache_new();
+    uint64_t w[TOP] = { JIT + 0x100 };
+    struct unw_regs regs = { .pc = JIT + 5, .sp = 0x7000, .fp = 1 };
+    struct unw_stack stack = { 0x7000, (const unsigned char *)w, sizeof w };
+    struct unw_frame f[16];
+    size_t n;
+
+    unw_space_map(s, JIT, JIT + 0x1000, 0, NULL, 1);
+    unw_walk(s, c, regs, &stack, f, 16, &n);
+    CHECK_EQ(n, 2);
+    unw_space_map(s, JIT * 4, JIT * 5, 0, NULL, 2); /* elsewhere: nothing is forgotten */
+    unw_walk(s, c, regs, &stack, f, 16, &n);
+    CHECK_EQ(n, 2);
+    CHECK_EQ(unw_cache_stats(c)->cache_hits, 2);
+    unw_space_unmap(s, JIT, JIT + 0x1000);
+    unw_walk(s, c, regs, &stack, f, 16, &n);
+    CHECK_EQ(n, 1);
+    CHECK_EQ(unw_cache_stats(c)->cache_hits, 2);
+    unw_cache_free(c);
+    unw_space_free(s);
+}
