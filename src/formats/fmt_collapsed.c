@@ -37,6 +37,13 @@ struct step { /* where a token of the line before ended, and the stack it led to
     uint32_t stack;
 };
 
+struct piece { /* a token of the line, before it is looked up */
+    const char *s;
+    size_t n;
+    uint64_t hash;
+    uint32_t frame; /* once it is */
+};
+
 struct importer {
     struct sink *out;
     struct intern in;
@@ -45,6 +52,7 @@ struct importer {
     VEC(struct text) token; /* by frame id - 1 */
     struct arena arena;
     VEC(struct location) chain;
+    VEC(struct piece) piece;
     VEC(struct step) path;
     struct text before; /* the line that path belongs to */
     int n_counts;
@@ -210,19 +218,19 @@ static uint32_t define_frame(struct importer *im, struct text token)
     return (uint32_t)im->token.n;
 }
 
-static uint32_t frame_of(struct importer *im, const char *s, size_t n)
+static uint32_t frame_of(struct importer *im, const struct piece *w)
 {
-    uint64_t h = hash_bytes(s, n);
     uint32_t id;
 
-    for (uint32_t at = index_first(&im->tokens, h); (id = index_id(&im->tokens, h, &at));) {
+    for (uint32_t at = index_first(&im->tokens, w->hash);
+         (id = index_id(&im->tokens, w->hash, &at));) {
         const struct text *t = &im->token.v[id - 1];
 
-        if (t->n == n && memcmp(t->s, s, n) == 0)
+        if (t->n == w->n && memcmp(t->s, w->s, w->n) == 0)
             return id;
     }
-    id = define_frame(im, (struct text){ s, n });
-    index_add(&im->tokens, h, id);
+    id = define_frame(im, (struct text){ w->s, w->n });
+    index_add(&im->tokens, w->hash, id);
     return id;
 }
 
@@ -280,9 +288,37 @@ static uint32_t add_stack(struct importer *im, uint32_t parent, uint32_t frame)
     return id;
 }
 
+static void add_piece(struct importer *im, const char *s, size_t n)
+{
+    struct piece *w = vec_add(&im->piece);
+
+    *w = (struct piece){ s, n, hash_bytes(s, n), 0 };
+    if (im->tokens.slot)
+        __builtin_prefetch(&im->tokens.slot[index_first(&im->tokens, w->hash)]);
+}
+
+/* All tokens of a line are found before the first is looked up: the look-ups then do not wait
+ * for one another's memory. */
+static void split(struct importer *im, const char *s, const char *end)
+{
+    const char *stop = frame_end(s, end);
+
+    vec_clear(&im->piece);
+    for (;;) {
+        const char *next = stop < end ? frame_end(stop + 1, end) : end;
+
+        if (stop == end || !ends_inlined(stop + 1, next)) {
+            add_piece(im, s, (size_t)(stop - s));
+            s = stop + 1;
+        }
+        if (stop == end)
+            return;
+        stop = next;
+    }
+}
+
 static uint32_t stack_of(struct importer *im, struct text line)
 {
-    const char *end = line.s + line.n, *s, *stop;
     uint32_t stack = 0;
     size_t from = 0;
 
@@ -291,20 +327,16 @@ static uint32_t stack_of(struct importer *im, struct text line)
         stack = im->path.v[im->path.n - 1].stack;
         from = im->path.v[im->path.n - 1].end + 1;
     }
-    s = line.s + from;
-    stop = frame_end(s, end);
-    for (;;) {
-        const char *next = stop < end ? frame_end(stop + 1, end) : end;
+    split(im, line.s + from, line.s + line.n);
+    for (size_t i = 0; i < im->piece.n; i++)
+        im->piece.v[i].frame = frame_of(im, &im->piece.v[i]);
+    for (size_t i = 0; i < im->piece.n; i++) {
+        const struct piece *w = &im->piece.v[i];
 
-        if (stop == end || !ends_inlined(stop + 1, next)) {
-            stack = add_stack(im, stack, frame_of(im, s, (size_t)(stop - s)));
-            vec_push(&im->path, ((struct step){ (size_t)(stop - line.s), stack }));
-            s = stop + 1;
-        }
-        if (stop == end)
-            return stack;
-        stop = next;
+        stack = add_stack(im, stack, w->frame);
+        vec_push(&im->path, ((struct step){ (size_t)(w->s - line.s) + w->n, stack }));
     }
+    return stack;
 }
 
 /* --- the file --------------------------------------------------------------------------- */
@@ -390,6 +422,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     index_release(&im.tokens);
     vec_release(&im.token);
     vec_release(&im.chain);
+    vec_release(&im.piece);
     vec_release(&im.path);
     arena_release(&im.arena);
     if (!im.good)

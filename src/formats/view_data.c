@@ -1,0 +1,289 @@
+/* view_data.c - see view_data.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/view_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const view_column_names[VIEW_COLUMNS] = {
+    [VIEW_STRINGS] = "strings",
+    [VIEW_SYMBOL_KIND] = "symbol.kind",
+    [VIEW_SYMBOL_MODULE] = "symbol.module",
+    [VIEW_SYMBOL_FILE] = "symbol.file",
+    [VIEW_SYMBOL_LINE] = "symbol.line",
+    [VIEW_NODE_UP] = "node.up",
+    [VIEW_NODE_SYMBOL] = "node.symbol",
+    [VIEW_WEIGHT_NODE] = "weight.node",
+    [VIEW_WEIGHT_VALUE] = "weight.value",
+    [VIEW_WEIGHT_COUNT] = "weight.count",
+};
+
+struct build {
+    struct view_data *v;
+    const struct profile *p;
+    struct an_symbols symbols;
+    struct an_tree tree;
+    uint32_t *order;    /* nodes depth-first */
+    uint32_t *position; /* node to its place in order */
+    uint32_t *number;   /* symbol to its number in the page, + 1; 0: in no stack */
+    struct umap strings; /* profile string or module to its number in the page */
+};
+
+/* --- symbols ---------------------------------------------------------------------------- */
+
+static void put_string(struct view_data *v, const char *s)
+{
+    struct buf *b = &v->column[VIEW_STRINGS];
+    size_t n = strlen(s);
+
+    buf_reserve(b, n + 1);
+    for (size_t i = 0; i < n; i++)
+        buf_u8(b, s[i] == '\n' ? ' ' : (unsigned char)s[i]);
+    buf_u8(b, '\n');
+    v->n_strings++;
+}
+
+/* The page's number of string S, named by KEY. */
+static uint64_t string_number(struct build *b, uint64_t key, const char *s)
+{
+    uint32_t at;
+
+    if (!*s)
+        return 0;
+    at = umap_find(&b->strings, key);
+    if (!at) {
+        put_string(b->v, s);
+        at = (uint32_t)b->v->n_strings - 1;
+        umap_put(&b->strings, key, at);
+    }
+    return at;
+}
+
+struct used_symbol {
+    uint32_t symbol, nodes;
+};
+
+static int by_nodes_down(const void *a, const void *b)
+{
+    const struct used_symbol *x = a, *y = b;
+
+    if (x->nodes != y->nodes)
+        return x->nodes < y->nodes ? 1 : -1;
+    return x->symbol < y->symbol ? -1 : x->symbol > y->symbol;
+}
+
+static void put_symbol(struct build *b, const struct an_symbol *y)
+{
+    struct view_data *v = b->v;
+    const struct function *f = y->function ? &b->p->function.v[y->function - 1] : NULL;
+    const char *module = an_module_name(b->p, y->module);
+    uint64_t module_key = (uint64_t)1 << 40 | y->module;
+
+    buf_u8(&v->column[VIEW_SYMBOL_KIND], (uint8_t)(y->kind | (y->inlined ? 0x80 : 0)));
+    buf_uleb(&v->column[VIEW_SYMBOL_MODULE], string_number(b, module_key, module));
+    buf_uleb(&v->column[VIEW_SYMBOL_FILE],
+             f ? string_number(b, f->file, profile_string(b->p, f->file)) : 0);
+    buf_uleb(&v->column[VIEW_SYMBOL_LINE], f ? f->line : 0);
+}
+
+/* The most used symbol gets the smallest number, so that most upper bytes are 0.  Strings:
+ * number 0 is empty, symbol I has string I + 1, modules and files follow. */
+static void number_symbols(struct build *b)
+{
+    size_t n = b->symbols.symbol.n, used = 0;
+    struct used_symbol *u = mem_zalloc(n * sizeof *u);
+
+    for (uint32_t i = 0; i < n; i++)
+        u[i].symbol = i;
+    for (size_t i = 0; i < b->tree.trie.node.n; i++)
+        u[b->tree.trie.node.v[i].key].nodes++;
+    qsort(u, n, sizeof *u, by_nodes_down);
+    put_string(b->v, "");
+    for (; used < n && u[used].nodes; used++) {
+        b->number[u[used].symbol] = (uint32_t)used;
+        put_string(b->v, b->symbols.symbol.v[u[used].symbol].name);
+    }
+    for (size_t i = 0; i < used; i++)
+        put_symbol(b, &b->symbols.symbol.v[u[i].symbol]);
+    b->v->n_symbols = used;
+    free(u);
+}
+
+/* --- nodes ------------------------------------------------------------------------------ */
+
+static unsigned bytes_of(uint64_t largest)
+{
+    unsigned bytes = 1;
+
+    while (bytes < 4 && largest >> (8 * bytes))
+        bytes++;
+    return bytes;
+}
+
+/* One pass in depth-first order; PATH is the way from the root to the node before. */
+static void put_nodes(struct build *b)
+{
+    struct buf *symbol = &b->v->column[VIEW_NODE_SYMBOL];
+    size_t n = b->v->n_nodes;
+    unsigned bytes = b->v->symbol_bytes = bytes_of(b->v->n_symbols);
+    VEC(uint32_t) path = { 0 };
+
+    buf_reserve(symbol, n * bytes);
+    symbol->n = n * bytes;
+    buf_reserve(&b->v->column[VIEW_NODE_UP], n);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t at = b->order[i];
+        struct trie_node node = b->tree.trie.node.v[at];
+        uint32_t number = b->number[node.key];
+        size_t depth = path.n;
+
+        b->position[at] = (uint32_t)i;
+        for (unsigned k = 0; k < bytes; k++)
+            symbol->data[k * n + i] = (unsigned char)(number >> (8 * k));
+        while (path.n && path.v[path.n - 1] != node.parent)
+            path.n--;
+        if (i)
+            buf_uleb(&b->v->column[VIEW_NODE_UP], depth - path.n);
+        vec_push(&path, at);
+    }
+    vec_release(&path);
+}
+
+/* --- weights ---------------------------------------------------------------------------- */
+
+struct sum { /* of the samples of a group on a node */
+    uint32_t position;
+    int64_t weight;
+    uint64_t count;
+};
+
+struct grouped { /* samples in order of their group */
+    uint32_t *sample;
+    size_t *first; /* by group; one more at the end */
+    size_t n;      /* groups */
+};
+
+static size_t group_of(const struct profile *p, const struct sample *m)
+{
+    return (m->metric - 1) * (p->thread.n + 1) + m->thread;
+}
+
+static struct grouped group_samples(const struct profile *p)
+{
+    struct grouped g = { .n = p->metric.n * (p->thread.n + 1) };
+
+    g.first = mem_zalloc((g.n + 2) * sizeof *g.first);
+    g.sample = mem_alloc(p->sample.n * sizeof *g.sample);
+    for (size_t i = 0; i < p->sample.n; i++)
+        g.first[group_of(p, &p->sample.v[i]) + 2]++;
+    for (size_t i = 2; i < g.n + 2; i++)
+        g.first[i] += g.first[i - 1];
+    for (size_t i = 0; i < p->sample.n; i++)
+        g.sample[g.first[group_of(p, &p->sample.v[i]) + 1]++] = (uint32_t)i;
+    return g;
+}
+
+static int by_position(const void *a, const void *b)
+{
+    uint32_t x = ((const struct sum *)a)->position, y = ((const struct sum *)b)->position;
+
+    return x < y ? -1 : x > y;
+}
+
+static uint32_t position_of(const struct build *b, const struct sample *m)
+{
+    return m->stack ? b->position[b->tree.node_of_stack.v[m->stack - 1]] : 0;
+}
+
+/* Add the samples up in SUM, which has room for N; returns how many nodes they are on.  PLACE
+ * (by position, all 0 before and after) says where in SUM a node is, + 1. */
+static uint32_t sum_group(const struct build *b, const uint32_t *sample, size_t n, uint32_t *place,
+                          struct sum *sum)
+{
+    uint32_t used = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct sample *m = &b->p->sample.v[sample[i]];
+        uint32_t at = position_of(b, m);
+        struct sum *s;
+
+        if (!place[at]) {
+            sum[used] = (struct sum){ .position = at };
+            place[at] = ++used;
+        }
+        s = &sum[place[at] - 1];
+        s->weight = an_sum(s->weight, m->weight);
+        s->count += m->count;
+    }
+    for (uint32_t i = 0; i < used; i++)
+        place[sum[i].position] = 0;
+    return used;
+}
+
+static void put_group(struct build *b, const uint32_t *sample, size_t n, uint32_t *place,
+                      struct sum *sum)
+{
+    const struct sample *first = &b->p->sample.v[sample[0]];
+    uint32_t used = sum_group(b, sample, n, place, sum), before = 0;
+
+    vec_push(&b->v->group, ((struct view_group){ first->metric, first->thread, used }));
+    qsort(sum, used, sizeof *sum, by_position);
+    for (uint32_t i = 0; i < used; i++) {
+        buf_uleb(&b->v->column[VIEW_WEIGHT_NODE], sum[i].position - before);
+        buf_zig(&b->v->column[VIEW_WEIGHT_VALUE], sum[i].weight);
+        buf_uleb(&b->v->column[VIEW_WEIGHT_COUNT], sum[i].count);
+        before = sum[i].position;
+    }
+}
+
+static void put_weights(struct build *b)
+{
+    struct grouped g = group_samples(b->p);
+    uint32_t *place = mem_zalloc(b->v->n_nodes * sizeof *place);
+    struct sum *sum = mem_alloc(b->p->sample.n * sizeof *sum);
+
+    for (size_t i = 0; i < g.n; i++) {
+        size_t n = g.first[i + 1] - g.first[i];
+
+        if (n)
+            put_group(b, g.sample + g.first[i], n, place, sum);
+    }
+    free(place);
+    free(sum);
+    free(g.first);
+    free(g.sample);
+}
+
+void view_data_init(struct view_data *v, const struct profile *p)
+{
+    struct build b = { .v = v, .p = p };
+    uint32_t *rank;
+    size_t n;
+
+    *v = (struct view_data){ 0 };
+    an_symbols_init(&b.symbols, p);
+    an_tree_build(&b.tree, &b.symbols, NULL);
+    n = b.tree.trie.node.n;
+    v->n_nodes = n;
+    rank = an_tree_ranks(&b.symbols);
+    b.order = an_tree_order(&b.tree, rank);
+    free(rank);
+    b.number = mem_zalloc(b.symbols.symbol.n * sizeof *b.number);
+    number_symbols(&b);
+    b.position = mem_alloc(n * sizeof *b.position);
+    put_nodes(&b);
+    trie_release(&b.tree.trie);
+    free(b.order);
+    put_weights(&b);
+    free(b.position);
+    free(b.number);
+    umap_release(&b.strings);
+    vec_release(&b.tree.node_of_stack);
+    an_symbols_release(&b.symbols);
+}
+
+void view_data_release(struct view_data *v)
+{
+    for (int i = 0; i < VIEW_COLUMNS; i++)
+        buf_release(&v->column[i]);
+    vec_release(&v->group);
+}
