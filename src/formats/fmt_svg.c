@@ -233,7 +233,7 @@ static int svg_write(const struct profile *profile, const struct export_options 
         return err_set(e, ERR_MISSING, "the profile has no metric \"%s\"",
                        opt->metric ? opt->metric : "");
     p.min_px = fmax(opt->all ? 0 : MIN_PX, opt->min_pct / 100 * (WIDTH - 2 * PAD));
-    p.title = opt->title ? opt->title : "Flame graph";
+    p.title = opt->title && *opt->title ? opt->title : "Flame graph";
     p.unit = profile_string(profile, profile->metric.v[metric - 1].unit);
     an_symbols_init(&symbols, profile);
     an_tree_build(&tree, &symbols, NULL);

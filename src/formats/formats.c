@@ -93,11 +93,13 @@ struct profile *format_open(const char *path, struct err *e)
         return NULL;
     in.data = file.data;
     in.size = file.size;
+    in.mapped = file.mapped;
     if (unwrap_needed(in.data, in.size)) {
         if (unwrap(in.data, in.size, &unpacked, &cut, e) < 0)
             goto out;
         in.data = unpacked.data;
         in.size = unpacked.n;
+        in.mapped = false;
     }
     p = import(&in, cut, e);
 out:

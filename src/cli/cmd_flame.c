@@ -1,0 +1,111 @@
+/* cmd_flame.c - a flame graph: one page to explore, or a picture.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/filters.h"
+#include "cli/input.h"
+#include "formats/formats.h"
+
+struct flame_args {
+    struct filters filters;
+    const char *output, *title;
+    bool inverted;
+};
+
+static const struct option flame_options[] = {
+    { OPT_STR, 'o', "output", offsetof(struct flame_args, output), "FILE",
+      "write X.html (a page to explore) or X.svg (a picture); - is standard output" },
+    { OPT_FLAG, 'i', "inverted", offsetof(struct flame_args, inverted), NULL,
+      "start from the functions that cost, callers above them" },
+    { OPT_STR, 0, "title", offsetof(struct flame_args, title), "TEXT", "the heading" },
+    { 0 },
+};
+
+static const struct opts_table flame_tables[] = {
+    { flame_options, 0 },
+    { filters_options, offsetof(struct flame_args, filters) },
+    { 0 },
+};
+
+static const struct flame_args flame_defaults = { .filters.min_pct = -1 };
+
+static const char *ending(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    return dot && !strchr(dot, '/') ? dot : "";
+}
+
+static const struct format *choose_format(const char *output, struct err *e)
+{
+    if (strcmp(ending(output), ".svg") == 0)
+        return format_find("svg");
+    if (strcmp(output, "-") == 0 || strcmp(ending(output), ".html") == 0 ||
+        strcmp(ending(output), ".htm") == 0)
+        return format_find("html");
+    err_set(e, ERR_USAGE, "\"%s\" does not end in .html or .svg", output);
+    return NULL;
+}
+
+static int write_to(const char *output, const struct format *f, const struct profile *p,
+                    const struct export_options *opt, struct err *e)
+{
+    bool standard = strcmp(output, "-") == 0;
+    int fd = standard ? STDOUT_FILENO : open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    struct out o;
+    int rc;
+
+    if (fd < 0)
+        return err_sys(e, "%s", output);
+    o = out_fd(fd);
+    rc = f->write(p, opt, &o, e);
+    if (out_close(&o, e) < 0)
+        rc = err_wrap(e, "%s", standard ? "standard output" : output);
+    if (!standard)
+        close(fd);
+    return rc;
+}
+
+static int flame_run(void *args, const struct opts_rest *rest, struct err *e)
+{
+    struct flame_args *a = args;
+    const char *output = a->output ? a->output : "flame.html";
+    const struct format *f = choose_format(output, e);
+    struct export_options opt = { .inverted = a->inverted, .all = a->filters.min_pct == 0 };
+    struct profile *p;
+    uint32_t metric;
+    int rc = -1;
+
+    if (!f)
+        return -1;
+    p = input_open(rest, e);
+    if (p && filters_apply(&a->filters, p, &metric, e) == 0) {
+        opt.metric = profile_string(p, p->metric.v[metric - 1].name);
+        opt.title = a->title ? a->title : profile_meta(p, "command");
+        opt.min_pct = a->filters.min_pct > 0 ? a->filters.min_pct : 0;
+        rc = write_to(output, f, p, &opt, e);
+    }
+    if (rc == 0 && !a->output)
+        fprintf(stderr, "wrote %s\n", output);
+    profile_free(p);
+    return rc < 0 ? -1 : EXIT_DONE;
+}
+
+const struct command cmd_flame = {
+    .name = "flame",
+    .summary = "draw a flame graph",
+    .usage = "flame [options] [-o X.html|X.svg] [FILE | -]\n"
+             "flame [options] [-o X.html|X.svg] -- CMD...",
+    .examples = "  fathom flame                       flame.html of profile.fathom, to explore\n"
+                "  fathom flame -o x.svg -- ./prog    record ./prog, draw a picture\n"
+                "  fathom flame -i -o x.svg FILE      from the hot functions to their callers",
+    .options = flame_tables,
+    .args_size = sizeof(struct flame_args),
+    .defaults = &flame_defaults,
+    .run = flame_run,
+};
