@@ -1,0 +1,200 @@
+/* annotate_text.c - a listing on a terminal or in a pipe.  SPDX-License-Identifier: Apache-2.0 */
+#include "cli/annotate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/an_jumps.h"
+#include "text/human.h"
+#include "text/term.h"
+
+enum { CONTEXT = 2, HOT_PCT = 10, WARM_PCT = 2, TAB = 4 };
+
+struct printer {
+    struct out *o;
+    struct term term;
+    const struct annotate_view *v;
+    const struct an_listing *l;
+};
+
+static double pct(const struct printer *w, int64_t x)
+{
+    return w->v->whole ? 100.0 * (double)x / (double)w->v->whole : 0;
+}
+
+static enum term_style heat(double p)
+{
+    return p >= HOT_PCT ? TERM_HOT : p >= WARM_PCT ? TERM_WARM : TERM_PLAIN;
+}
+
+/* A share in seven columns; empty below half of the last digit. */
+static void put_pct(struct printer *w, int64_t x)
+{
+    double p = pct(w, x);
+
+    if (p < 0.005) {
+        out_str(w->o, "       ");
+        return;
+    }
+    term_begin(&w->term, w->o, heat(p));
+    out_printf(w->o, "%7.2f", p);
+    term_end(&w->term, w->o, heat(p));
+}
+
+/* Source text with tabs as spaces and anything else that moves the cursor made harmless. */
+static void put_source(struct printer *w, const char *s, size_t n, size_t before)
+{
+    struct buf b = { 0 };
+    size_t room = w->term.width > 0 && (size_t)w->term.width > before ? (size_t)w->term.width - before
+                                                                       : SIZE_MAX;
+
+    for (size_t i = 0; i < n && s[i] != '\r'; i++)
+        if (s[i] == '\t')
+            do
+                buf_u8(&b, ' ');
+            while (b.n % TAB);
+        else
+            buf_u8(&b, (uint8_t)s[i]);
+    term_clean((char *)b.data, b.n);
+    while (b.n && term_columns((char *)b.data, b.n) > room)
+        b.n--;
+    out_add(w->o, b.data, b.n);
+    buf_release(&b);
+}
+
+static void put_inlined(struct printer *w, const struct an_line *line)
+{
+    for (uint32_t i = 0; i < line->n_inlined; i++) {
+        const struct an_inlined *in = &w->l->inlined.v[line->first_inlined + i];
+        const struct function *f = &w->v->profile->function.v[in->function - 1];
+
+        if (pct(w, in->self) < w->v->min_pct)
+            continue;
+        out_str(w->o, "  ");
+        put_pct(w, in->self);
+        out_str(w->o, "                ");
+        term_begin(&w->term, w->o, TERM_DIM);
+        out_printf(w->o, "inlined %s", profile_string(w->v->profile, f->name));
+        if (f->file)
+            out_printf(w->o, "  %s:%u", profile_string(w->v->profile, f->file), f->line);
+        term_end(&w->term, w->o, TERM_DIM);
+        out_char(w->o, '\n');
+    }
+}
+
+static void put_instr(struct printer *w, const struct an_instr *in, const char *gutter)
+{
+    out_str(w->o, "  ");
+    put_pct(w, in->self);
+    term_begin(&w->term, w->o, TERM_DIM);
+    out_printf(w->o, "  %12" PRIx64 " ", in->d.address);
+    term_end(&w->term, w->o, TERM_DIM);
+    out_printf(w->o, "%s %s\n", gutter, in->d.text);
+}
+
+/* The instructions of a hot line: runs that hold cost, with what lies between left out. */
+static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
+{
+    char (*gutter)[AN_JUMPS_BYTES] = an_jumps_draw(instr, n);
+    size_t last = SIZE_MAX;
+
+    for (size_t i = 0; i < n; i++) {
+        bool near = false;
+
+        for (size_t k = i > CONTEXT ? i - CONTEXT : 0; k < n && k <= i + CONTEXT; k++)
+            near = near || pct(w, instr[k].self) >= w->v->min_pct;
+        if (!near && !w->v->all_code)
+            continue;
+        if (last != SIZE_MAX && last + 1 != i)
+            out_str(w->o, "                        ...\n");
+        put_instr(w, &instr[i], gutter[i]);
+        last = i;
+    }
+    free(gutter);
+}
+
+static bool is_hot(const struct printer *w, const struct an_line *line)
+{
+    return pct(w, line->self) >= w->v->min_pct || (line->n_inlined && pct(w, line->total) >= w->v->min_pct);
+}
+
+static void put_line(struct printer *w, uint32_t number, const struct an_line *line)
+{
+    size_t n;
+    const char *s = an_listing_text(w->l, number, &n);
+
+    out_str(w->o, "  ");
+    put_pct(w, line ? line->self : 0);
+    out_char(w->o, ' ');
+    put_pct(w, line ? line->total : 0);
+    out_printf(w->o, " %c%5u  ", line && pct(w, line->self) >= HOT_PCT ? '>' : ' ', number);
+    put_source(w, s ? s : "", n, 26);
+    out_char(w->o, '\n');
+    if (!line || !is_hot(w, line))
+        return;
+    put_inlined(w, line);
+    if (w->v->code && line->n_instr)
+        put_code(w, &w->l->instr.v[line->first_instr], line->n_instr);
+}
+
+static bool is_shown(const struct printer *w, const struct an_line *line)
+{
+    return pct(w, line->self) >= 0.005 || pct(w, line->total) >= 0.005;
+}
+
+/* Lines with cost, two around each, and dots where others are left out. */
+static void put_lines(struct printer *w)
+{
+    uint32_t next = 0;
+
+    for (size_t i = 0; i < w->l->line.n; i++) {
+        const struct an_line *line = &w->l->line.v[i];
+        uint32_t from = line->line > CONTEXT ? line->line - CONTEXT : 1;
+        uint32_t until = line->line + CONTEXT;
+
+        if (!is_shown(w, line))
+            continue;
+        if (next && from > next)
+            out_str(w->o, "                         ...\n");
+        for (uint32_t k = from > next ? from : next; w->l->text && k < line->line; k++)
+            put_line(w, k, NULL);
+        put_line(w, line->line, line);
+        next = line->line + 1;
+        for (size_t k = i + 1; k < w->l->line.n; k++)
+            if (is_shown(w, &w->l->line.v[k])) {
+                until = w->l->line.v[k].line - 1 < until ? w->l->line.v[k].line - 1 : until;
+                break;
+            }
+        for (; w->l->text && next <= until; next++) {
+            size_t n;
+
+            if (!an_listing_text(w->l, next, &n))
+                break;
+            put_line(w, next, NULL);
+        }
+    }
+}
+
+void annotate_text(const struct annotate_view *v, const struct an_listing *l, struct out *o,
+                   int fd)
+{
+    struct printer w = { o, term_of(fd), v, l };
+    const char *where = *l->file ? l->file : l->module;
+
+    term_begin(&w.term, o, TERM_BOLD);
+    out_str(o, v->whole_file && *l->file ? l->file : l->name);
+    term_end(&w.term, o, TERM_BOLD);
+    if (!v->whole_file && *where)
+        out_printf(o, "  %s", where);
+    out_printf(o, "\n%s of %s %s itself (%.2f %%), %s with what it called (%.2f %%)\n\n",
+               human_weight((double)l->self, v->unit).s, human_weight((double)v->whole, v->unit).s,
+               v->metric_name, pct(&w, l->self), human_weight((double)l->total, v->unit).s,
+               pct(&w, l->total));
+    out_str(o, "   self %   total %   line\n");
+    put_lines(&w);
+    if (*l->no_source)
+        out_printf(o, "  (no source: %s)\n", l->no_source);
+    if (v->code && *l->no_code)
+        out_printf(o, "  (no code: %s)\n", l->no_code);
+}

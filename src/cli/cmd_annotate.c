@@ -1,0 +1,159 @@
+/* cmd_annotate.c - source lines and instructions with their cost.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/annotate.h"
+#include "cli/command.h"
+#include "cli/filters.h"
+#include "cli/input.h"
+
+enum { MOST_LISTINGS = 256 };
+
+struct annotate_args {
+    struct filters filters;
+    uint64_t functions;
+    double share_pct;
+    bool no_code, all_code, json;
+};
+
+static const struct option annotate_options[] = {
+    { OPT_U64, 'n', "functions", offsetof(struct annotate_args, functions), "N",
+      "list at most N functions when no name is given" },
+    { OPT_DOUBLE, 0, "share", offsetof(struct annotate_args, share_pct), "PCT",
+      "list functions until PCT percent of the cost" },
+    { OPT_FLAG, 0, "no-code", offsetof(struct annotate_args, no_code), NULL, "source lines only" },
+    { OPT_FLAG, 0, "all-code", offsetof(struct annotate_args, all_code), NULL,
+      "every instruction of a hot line" },
+    { OPT_FLAG, 'j', "json", offsetof(struct annotate_args, json), NULL, "print JSON" },
+    { 0 },
+};
+
+/* Ids of the functions to list, and whether they stand for their whole files. */
+static size_t choose(const struct annotate_args *a, const struct an_source_query *q,
+                     const char *name, uint32_t *functions, bool *whole_file)
+{
+    size_t most = a->functions < MOST_LISTINGS ? (size_t)a->functions : MOST_LISTINGS;
+    size_t n;
+
+    *whole_file = false;
+    if (!name)
+        return an_source_hottest(q, a->share_pct / 100, functions, most);
+    n = an_source_named(q, name, functions, MOST_LISTINGS);
+    if (n)
+        return n;
+    n = an_source_of_file(q, name, functions, MOST_LISTINGS);
+    *whole_file = true;
+    return n > 1 ? 1 : n; /* one listing covers every function of the file */
+}
+
+static void print_all(const struct annotate_args *a, struct annotate_view *v,
+                      const struct an_source_query *q, const uint32_t *functions, size_t n)
+{
+    struct out o = out_fd(STDOUT_FILENO);
+    struct json j = { .out = &o, .pretty = true };
+
+    if (a->json) {
+        json_object(&j);
+        json_put_str(&j, "metric", v->metric_name);
+        json_put_str(&j, "unit", v->unit);
+        json_put_i64(&j, "total", v->whole);
+        json_key(&j, "functions");
+        json_array(&j);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct an_listing l;
+
+        an_listing_build(&l, q, functions[i], v->whole_file);
+        if (a->json) {
+            annotate_json(v, &l, &j);
+        } else {
+            if (i)
+                out_char(&o, '\n');
+            annotate_text(v, &l, &o, STDOUT_FILENO);
+        }
+        an_listing_release(&l);
+    }
+    if (a->json) {
+        json_end_array(&j);
+        json_end_object(&j);
+    }
+    out_close(&o, NULL);
+}
+
+static int annotate(const struct annotate_args *a, struct profile *p, const char *name,
+                    struct err *e)
+{
+    uint32_t functions[MOST_LISTINGS];
+    struct an_source_query q = { .profile = p };
+    struct annotate_view v = { .profile = p, .min_pct = a->filters.min_pct,
+                               .code = !a->no_code, .all_code = a->all_code };
+    size_t n;
+
+    if (filters_apply(&a->filters, p, &q.metric, e) < 0)
+        return -1;
+    v.whole = an_source_whole(&q);
+    v.metric_name = profile_string(p, p->metric.v[q.metric - 1].name);
+    v.unit = profile_string(p, p->metric.v[q.metric - 1].unit);
+    n = choose(a, &q, name, functions, &v.whole_file);
+    if (!n && name)
+        return err_set(e, ERR_MISSING, "no function or source file \"%s\" in the profile", name);
+    if (!n)
+        return err_set(e, ERR_MISSING, "the profile has no named functions with cost");
+    print_all(a, &v, &q, functions, n);
+    return EXIT_DONE;
+}
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+
+    return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISDIR(st.st_mode));
+}
+
+/* One operand is a profile if it is one, else the name of something in profile.fathom. */
+static int annotate_run(void *args, const struct opts_rest *rest, struct err *e)
+{
+    const struct annotate_args *a = args;
+    struct opts_rest input = *rest;
+    const char *name = NULL;
+    struct profile *p;
+    int rc;
+
+    if (rest->n > 2 || (rest->command && rest->n > 1))
+        return err_set(e, ERR_USAGE, "more than a profile and a name");
+    if (rest->n == 2 || (rest->n == 1 && (rest->command || !is_file(rest->v[0])))) {
+        name = rest->v[rest->n - 1];
+        input.n--;
+    }
+    p = input_open(&input, e);
+    rc = p ? annotate(a, p, name, e) : -1;
+    profile_free(p);
+    return rc;
+}
+
+static const struct opts_table tables[] = {
+    { annotate_options, 0 },
+    { filters_options, offsetof(struct annotate_args, filters) },
+    { 0 },
+};
+static const struct annotate_args defaults = {
+    .functions = 10, .share_pct = 80, .filters.min_pct = 1
+};
+
+const struct command cmd_annotate = {
+    .name = "annotate",
+    .summary = "show what each source line and instruction costs",
+    .usage = "annotate [options] [FILE] [FUNCTION | SOURCE FILE]\n"
+             "annotate [options] [FUNCTION] -- CMD...",
+    .examples = "  fathom annotate                       the hottest functions of profile.fathom\n"
+                "  fathom annotate p.fathom parse_line   one function\n"
+                "  fathom annotate p.fathom src/lex.c    one source file\n"
+                "  fathom annotate -- ./prog             record first",
+    .options = tables,
+    .args_size = sizeof(struct annotate_args),
+    .defaults = &defaults,
+    .run = annotate_run,
+};

@@ -1,0 +1,253 @@
+/* col_source.c - see col_source.h.
+ *
+ * Code is kept for the dearest functions until nearly all cost is covered.  Within them a frame
+ * with FRAME_ROW is defined wherever the inline chain changes, which is a line table cut down to
+ * what is needed.  Of source files only the lines near measured ones are kept; the rest become
+ * empty lines, so that numbers still hold and nothing else of the file leaves the machine.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_source.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "disasm/disasm.h"
+
+enum {
+    MOST_FUNCTIONS = 48,
+    MOST_CODE = 16 << 10,      /* bytes of one function */
+    MOST_CODE_ALL = 192 << 10, /* of all */
+    MOST_FILE = 4 << 20,
+    MOST_FILES = 64,
+    BEFORE = 6, /* lines kept around a measured one */
+    AFTER = 6,
+};
+static const double ENOUGH = 0.95; /* share of the cost whose code is kept */
+
+struct hot { /* one physical function */
+    uint32_t module;
+    uint64_t start, end, cost;
+};
+
+struct text { /* one source file and which of its lines are wanted */
+    uint32_t file;
+    const char *root; /* of the process that has it */
+    VEC(uint32_t) line;
+};
+
+struct keeper {
+    const struct col_source *s;
+    uint64_t whole;
+    VEC(struct hot) hot;
+    struct index by_start;
+    struct text text[MOST_FILES];
+    size_t n_texts;
+};
+
+static void want_line(struct keeper *k, const char *root, uint32_t file, uint32_t line)
+{
+    size_t i = 0;
+
+    if (!file || !line)
+        return;
+    while (i < k->n_texts && k->text[i].file != file)
+        i++;
+    if (i == MOST_FILES)
+        return;
+    if (i == k->n_texts)
+        k->text[k->n_texts++] = (struct text){ .file = file, .root = root };
+    vec_push(&k->text[i].line, line);
+}
+
+static void want_chain(struct keeper *k, const char *root, const struct sym_line *chain, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *decl = chain[i].decl_file ? chain[i].decl_file : chain[i].file;
+
+        want_line(k, root, intern_cstr(k->s->names->in, chain[i].file), chain[i].line);
+        want_line(k, root, intern_cstr(k->s->names->in, decl), chain[i].decl_line);
+    }
+}
+
+static const struct sym_resolve_module *module_of(const struct keeper *k, uint32_t module)
+{
+    return module && module <= k->s->names->module.n ? &k->s->names->module.v[module - 1] : NULL;
+}
+
+static void add_hot(struct keeper *k, uint32_t module, const struct sym_line *outer, uint64_t cost)
+{
+    uint64_t h = hash_pair(module, outer->start);
+    uint32_t id;
+
+    for (uint32_t at = index_first(&k->by_start, h); (id = index_id(&k->by_start, h, &at));) {
+        struct hot *f = &k->hot.v[id - 1];
+
+        if (f->module == module && f->start == outer->start) {
+            f->cost += cost;
+            return;
+        }
+    }
+    *vec_add(&k->hot) = (struct hot){ module, outer->start, outer->end, cost };
+    index_add(&k->by_start, h, (uint32_t)k->hot.n);
+}
+
+/* Every frame met: its source lines are wanted; where it was measured, its code may be. */
+static void look_at_frames(struct keeper *k)
+{
+    const struct col_source *s = k->s;
+    size_t n = s->names->in->frame.n;
+
+    for (size_t i = 0; i < n; i++) {
+        struct frame f = s->names->in->frame.v[i];
+        uint64_t cost = i < s->n_self ? s->self[i] : 0;
+        const struct sym_resolve_module *m = module_of(k, f.module);
+        const struct sym_line *chain;
+        size_t length;
+
+        k->whole += cost;
+        if (f.kind != FRAME_NATIVE || !m || !m->open || !f.address)
+            continue;
+        length = sym_module_find(m->open, f.address - !!(f.flags & FRAME_RETURN), &chain);
+        if (!length)
+            continue;
+        if (!s->no_text)
+            want_chain(k, m->root ? m->root : "", chain, length);
+        if (cost && chain[0].end > chain[0].start)
+            add_hot(k, f.module, &chain[0], cost);
+    }
+}
+
+static int dearer(const void *a, const void *b)
+{
+    const struct hot *x = a, *y = b;
+
+    if (x->cost != y->cost)
+        return x->cost < y->cost ? 1 : -1;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static bool same_chain(const struct sym_line *a, const struct sym_line *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i].line != b[i].line || a[i].name != b[i].name || a[i].file != b[i].file)
+            return false;
+    return true;
+}
+
+enum { DEEPEST = 64 };
+
+/* Define a row wherever the inline chain changes within the function's code. */
+static void keep_rows(struct keeper *k, const struct hot *f, struct sym_module *m,
+                      const unsigned char *bytes, size_t size)
+{
+    struct intern *in = k->s->names->in;
+    struct sym_line before[DEEPEST];
+    size_t n_before = 0, at = 0;
+    struct disasm_line d;
+
+    while (disasm_one(bytes + at, size - at, f->start + at, &d)) {
+        const struct sym_line *chain;
+        size_t n = sym_module_find(m, d.address, &chain);
+
+        at += d.size;
+        if (!n || n > DEEPEST || (n == n_before && same_chain(chain, before, n)))
+            continue;
+        memcpy(before, chain, n * sizeof *chain);
+        n_before = n;
+        sym_resolve_frame(k->s->names, intern_frame(in, &(struct frame){ FRAME_NATIVE, FRAME_ROW,
+                                                                        f->module, d.address }));
+    }
+}
+
+static void keep_code(struct keeper *k)
+{
+    double covered = 0;
+    size_t left = MOST_CODE_ALL;
+
+    if (k->hot.n)
+        qsort(k->hot.v, k->hot.n, sizeof *k->hot.v, dearer);
+    for (size_t i = 0; i < k->hot.n && i < MOST_FUNCTIONS; i++) {
+        const struct hot *f = &k->hot.v[i];
+        size_t size = f->end - f->start < MOST_CODE ? (size_t)(f->end - f->start) : MOST_CODE;
+        struct sym_module *m = module_of(k, f->module)->open;
+        const unsigned char *bytes = size <= left ? sym_module_code(m, f->start, size) : NULL;
+
+        if (covered >= ENOUGH * (double)k->whole)
+            break;
+        covered += (double)f->cost;
+        if (!bytes)
+            continue;
+        left -= size;
+        if (k->s->names->in->out->code)
+            k->s->names->in->out->code(k->s->names->in->out,
+                                &(struct code_bytes){ f->module, f->start, bytes, size });
+        keep_rows(k, f, m, bytes, size);
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* The file's lines near wanted ones; others empty; nothing after the last. */
+static void cut_text(const struct text *t, const struct map *m, struct buf *out)
+{
+    const char *s = (const char *)m->data, *end = s + m->size;
+    size_t next = 0;
+
+    for (uint32_t number = 1; s < end && next < t->line.n; number++) {
+        const char *stop = memchr(s, '\n', (size_t)(end - s));
+        size_t n = (size_t)((stop ? stop : end) - s);
+
+        while (next < t->line.n && t->line.v[next] + AFTER < number)
+            next++;
+        if (next < t->line.n && number + BEFORE >= t->line.v[next])
+            buf_add(out, s, n);
+        buf_u8(out, '\n');
+        s = stop ? stop + 1 : end;
+    }
+}
+
+static void keep_text(struct keeper *k, struct text *t)
+{
+    char path[PATH_MAX];
+    const char *file = intern_text_of(k->s->names->in, t->file);
+    struct map m = { 0 };
+    struct buf cut = { 0 };
+    struct err e = { 0 };
+
+    qsort(t->line.v, t->line.n, sizeof *t->line.v, by_number);
+    snprintf(path, sizeof path, "%s%s", file[0] == '/' ? t->root : "", file);
+    if (map_open(&m, path, &e) < 0 && *t->root) {
+        e = (struct err){ 0 };
+        if (map_open(&m, file, &e) < 0)
+            return;
+    }
+    if (m.size && m.size <= MOST_FILE && !memchr(m.data, 0, m.size)) {
+        cut_text(t, &m, &cut);
+        k->s->names->in->out->source(k->s->names->in->out,
+                              &(struct source_text){ t->file, (char *)cut.data, cut.n });
+    }
+    buf_release(&cut);
+    map_close(&m);
+}
+
+void col_source_keep(const struct col_source *s)
+{
+    struct keeper k = { .s = s };
+
+    look_at_frames(&k);
+    keep_code(&k);
+    for (size_t i = 0; i < k.n_texts; i++) {
+        if (s->names->in->out->source)
+            keep_text(&k, &k.text[i]);
+        vec_release(&k.text[i].line);
+    }
+    vec_release(&k.hot);
+    index_release(&k.by_start);
+}
