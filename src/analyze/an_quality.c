@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "text/human.h"
+#include "text/term.h"
 
 /* " · " between what is said on a line. */
 struct line {
@@ -25,6 +26,7 @@ static void say(struct line *l, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    term_clean(text, strlen(text));
     if (l->any)
         out_str(l->o, " · ");
     l->any = true;
@@ -102,6 +104,17 @@ static void say_stacks(struct line *l, const struct profile *p, double samples)
         say(l, "%s unreadable", human_count((int64_t)unreadable).s);
 }
 
+static void say_alone(struct out *o, const char *before, const char *text)
+{
+    struct line l = { o, false };
+
+    if (!*text)
+        return;
+    out_str(o, before);
+    say(&l, "%s", text);
+    end_line(&l);
+}
+
 /* One line for each figure that is not zero although it should be. */
 static void say_troubles(const struct profile *p, struct out *o)
 {
@@ -122,12 +135,9 @@ static void say_troubles(const struct profile *p, struct out *o)
             out_printf(o, "note: %.*s%s%s\n", (int)(at - troubles[i].text), troubles[i].text,
                        human_count((int64_t)n).s, at + 2);
     }
-    if (*profile_meta(p, "rung_why"))
-        out_printf(o, "note: %s\n", profile_meta(p, "rung_why"));
-    if (*profile_meta(p, "remedy"))
-        out_printf(o, "      %s\n", profile_meta(p, "remedy"));
-    if (*p->damage)
-        out_printf(o, "damaged: %s\n", p->damage);
+    say_alone(o, "note: ", profile_meta(p, "rung_why"));
+    say_alone(o, "      ", profile_meta(p, "remedy"));
+    say_alone(o, "damaged: ", p->damage);
 }
 
 void an_quality_lines(const struct profile *p, struct out *o)

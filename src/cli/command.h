@@ -18,6 +18,7 @@ struct command {
     size_t args_size;                 /* the zeroed struct that options fill */
     const void *defaults;             /* copied into it first, may be NULL */
     int stop_at_operand;              /* the first operand begins a command line */
+    int hidden;                       /* not in the overview */
     /* Returns an exit status; -1 means failed with *E set. */
     int (*run)(void *args, const struct opts_rest *rest, struct err *e);
 };

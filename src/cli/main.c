@@ -10,7 +10,8 @@ static void print_overview(FILE *to)
     fprintf(to, "fathom - why is this program slow, and did a change help?\n\n"
                 "usage: fathom COMMAND [options]\n\n");
     for (size_t i = 0; commands[i]; i++)
-        fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        if (!commands[i]->hidden)
+            fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(to, "\nfathom COMMAND -h explains one; man fathom-COMMAND says more.\n");
 }
 

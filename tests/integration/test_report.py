@@ -1,0 +1,91 @@
+"""The JSON of `fathom report` is what docs/json.md says, and agrees with text and CSV."""
+import csv
+import io
+import json
+import re
+import unittest
+
+from support import SOURCE, Case, fathom
+
+COLLAPSED = "app;main;one;spin 70\napp;main;two;spin 20\napp;main;two;memcpy 10\n"
+TYPES = {"string": str, "number": (int, float), "bool": bool, "object": dict, "list": list}
+
+
+def documented(heading):
+    """Members of the table below HEADING in docs/json.md: name -> type."""
+    text = (SOURCE / "docs/json.md").read_text()
+    part = text.split(heading + "\n", 1)[1]
+    part = re.split(r"^#", part, maxsplit=1, flags=re.M)[0]
+    members = {}
+    for names, kinds in re.findall(r"^\| (`[^|]*) \| ([^|]*) \|", part, re.M):
+        names = re.findall(r"`(\w+)`", names)
+        kinds = kinds.split(", ") if ", " in kinds else [kinds] * len(names)
+        for name, kind in zip(names, kinds):
+            members[name] = TYPES[kind.split(" ")[0]]
+    return members
+
+
+class Report(Case):
+    def setUp(self):
+        super().setUp()
+        self.path = self.dir / "x.txt"
+        self.path.write_text(COLLAPSED)
+
+    def json(self, *args):
+        return json.loads(fathom("report", self.path, "--json", *args).stdout)
+
+    def check_members(self, found, heading, may_miss=()):
+        members = documented(heading)
+        for name, value in found.items():
+            self.assertIn(name, members, f"{name} is not in docs/json.md under {heading}")
+            self.assertIsInstance(value, members[name], name)
+        for name in members:
+            if name not in may_miss:
+                self.assertIn(name, found)
+
+    def test_members_are_those_of_the_page(self):
+        top = "## `fathom report --json`"
+        self.check_members(self.json(), top, ("groups", "tree"))
+        self.check_members(self.json()["functions"][0], "### `functions`")
+        self.check_members(self.json("-b", "process,function")["groups"][0], "### `groups`")
+        self.check_members(self.json("-t")["tree"][0], "### `tree`")
+        self.check_members(self.json("-i")["tree"][0], "### `tree`", ("self",))
+
+    def test_figures_are_right(self):
+        rows = {f["name"]: f for f in self.json()["functions"]}
+        self.assertEqual(rows["spin"]["self"], 90)
+        self.assertEqual(rows["two"]["total_pct"], 30)
+        self.assertLess(rows["spin"]["self_low_pct"], 90)
+        self.assertGreater(rows["spin"]["self_high_pct"], 90)
+
+    def test_csv_has_the_figures_of_the_json(self):
+        rows = list(csv.DictReader(io.StringIO(fathom("report", self.path, "--csv").stdout)))
+        for row, function in zip(rows, self.json()["functions"], strict=True):
+            for name, value in row.items():
+                self.assertEqual(str(function[name]) if not name.endswith("pct")
+                                 else f"{function[name]:.4f}", value)
+
+    def test_rows_of_a_tree_name_their_parents(self):
+        tree = self.json("-t")["tree"]
+        for row in tree:
+            if row["parent"] >= 0:
+                self.assertEqual(tree[row["parent"]]["depth"], row["depth"] - 1)
+                self.assertGreaterEqual(tree[row["parent"]]["total"], row["total"])
+        self.assertEqual(sum(r["self"] for r in tree), 100)
+
+    def test_names_with_commas_and_quotes_survive_csv(self):
+        self.path.write_text('main;f<int, "x"> 3\n')
+        rows = list(csv.DictReader(io.StringIO(fathom("report", self.path, "--csv").stdout)))
+        self.assertEqual(rows[0]["name"], 'f<int, "x">')
+
+    def test_the_meta_page_lists_the_table(self):
+        table = re.findall(r'^META\("([^"]+)", "([^"]*)", "([^"]*)"\)',
+                           (SOURCE / "src/profile/meta.def").read_text(), re.M)
+        page = (SOURCE / "docs/meta.md").read_text()
+        for key, unit, about in table:
+            self.assertIn(f"| `{key}` | {unit} | {about} |", page)
+        self.assertEqual(len(re.findall(r"^\| `(?!symbols)", page, re.M)), len(table))
+
+
+if __name__ == "__main__":
+    unittest.main()
