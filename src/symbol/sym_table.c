@@ -90,6 +90,92 @@ void sym_table_finish(struct sym_table *t, uint64_t (*limit)(void *arg, uint64_t
     fill_reach(t);
 }
 
+/* The entries that reach over the sweep's place, latest added on top: a binary heap. */
+struct layers {
+    const struct sym_entry **v;
+    size_t n;
+};
+
+static void layers_push(struct layers *h, const struct sym_entry *e)
+{
+    size_t i = h->n++;
+
+    for (; i && h->v[(i - 1) / 2] < e; i = (i - 1) / 2)
+        h->v[i] = h->v[(i - 1) / 2];
+    h->v[i] = e;
+}
+
+static void layers_pop(struct layers *h)
+{
+    const struct sym_entry *e = h->v[--h->n];
+    size_t i = 0, child;
+
+    while ((child = 2 * i + 1) < h->n) {
+        if (child + 1 < h->n && h->v[child + 1] > h->v[child])
+            child++;
+        if (h->v[child] < e)
+            break;
+        h->v[i] = h->v[child];
+        i = child;
+    }
+    h->v[i] = e;
+}
+
+static void add_piece(struct sym_table *t, struct sym_entry e)
+{
+    struct sym_entry *last = t->entry.n ? &t->entry.v[t->entry.n - 1] : NULL;
+
+    if (last && last->name == e.name && last->end == e.start)
+        last->end = e.end;
+    else
+        sym_table_add(t, e);
+}
+
+/* Sweep over the addresses; entries are told apart by their place in ADDED, its order. */
+static void cut_layers(struct sym_table *t, const struct sym_entry *added,
+                       const struct sym_entry *sorted, size_t n)
+{
+    struct layers over = { mem_alloc((n + 1) * sizeof *over.v), 0 };
+    uint64_t at = 0;
+
+    for (size_t i = 0; i < n || over.n;) {
+        struct sym_entry top;
+
+        if (!over.n)
+            at = sorted[i].start;
+        for (; i < n && sorted[i].start <= at; i++)
+            layers_push(&over, &added[sorted[i].name]);
+        while (over.n && over.v[0]->end <= at)
+            layers_pop(&over);
+        if (!over.n)
+            continue;
+        top = *over.v[0];
+        top.start = at;
+        if (i < n && sorted[i].start < top.end)
+            top.end = sorted[i].start;
+        at = top.end;
+        add_piece(t, top);
+    }
+    free(over.v);
+}
+
+void sym_table_finish_layers(struct sym_table *t)
+{
+    size_t n = t->entry.n;
+    struct sym_entry *added = t->entry.v;
+    struct sym_table order = { 0 }, pieces = { 0 };
+
+    vec_reserve(&order.entry, n);
+    for (size_t i = 0; i < n; i++)
+        sym_table_add(&order, (struct sym_entry){ added[i].start, 0, (uint32_t)i, 0, 0 });
+    sort(&order);
+    cut_layers(&pieces, added, order.entry.v, n);
+    sym_table_release(&order);
+    free(added);
+    *t = pieces;
+    sym_table_finish(t, NULL, NULL);
+}
+
 /* Entries at or before ADDRESS. */
 static size_t count_until(const struct sym_table *t, uint64_t address)
 {

@@ -48,7 +48,8 @@ struct sym_module *sym_module_open_memory(const void *image, size_t size, const 
 void sym_module_close(struct sym_module *m);
 /* The best kind of names this module has. */
 enum sym_source sym_module_source(struct sym_module *m);
-const char *sym_module_problem(struct sym_module *m); /* "" or a sentence */
+/* "" or a sentence; complete once an address or the source was asked for. */
+const char *sym_module_problem(struct sym_module *m);
 /* Debian package and debuginfod advice that would supply better names; "" when none needed. */
 const char *sym_module_advice(struct sym_module *m);
 

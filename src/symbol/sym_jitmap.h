@@ -1,0 +1,29 @@
+/* sym_jitmap.h - what a just-in-time compiler tells about its code: perf-PID.map as text, and
+ * where such files are.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_SYMBOL_SYM_JITMAP_H
+#define FATHOM_SYMBOL_SYM_JITMAP_H
+
+#include "base/map.h"
+#include "symbol/sym_table.h"
+#include "symbol/symbolizer.h"
+
+struct sym_jitmap_code {
+    uint64_t start, end;
+    const char *name; /* in the text, NAME_SIZE bytes */
+    size_t name_size;
+};
+struct sym_jitmap_list {
+    VEC(struct sym_jitmap_code) code;
+};
+/* Read the lines "START SIZE NAME" of TEXT (untrusted). */
+void sym_jitmap_parse(struct sym_jitmap_list *list, const char *text, size_t size);
+/* Whether M stands for code that was made at run time. */
+bool sym_jitmap_is_jit(const struct sym_module *m);
+/* The process's number in its own pid namespace; the number itself when it has ended. */
+int64_t sym_jitmap_ns_pid(const struct sym_module *m);
+/* The process M's code belongs to, from the request or from a path .../perf-PID.map; or 0. */
+int64_t sym_jitmap_pid(const struct sym_module *m);
+/* Read all of FD, which is closed.  Not mapped: the target may cut the file under us. */
+bool sym_jitmap_read(int fd, struct map *text);
+
+#endif

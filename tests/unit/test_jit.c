@@ -1,0 +1,217 @@
+/* test_jit.c - code made at run time, and the kernel's list of functions.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "symbol/sym_jitdump.h"
+#include "symbol/sym_jitmap.h"
+#include "symbol/sym_kallsyms.h"
+#include "symbol/symbol.h"
+#include "test.h"
+
+static const char *name_at(struct sym_module *m, uint64_t address)
+{
+    const struct sym_line *c;
+
+    return sym_module_find(m, address, &c) ? c[0].name : "";
+}
+
+static void write_file(const char *path, const void *data, size_t n)
+{
+    CHECK(map_write_file(path, data, n, NULL) == 0);
+}
+
+TEST(jitmap_is_found_under_the_root_by_the_inner_pid)
+{
+    static const char text[] = "1000 20 first\n0x2000 0x10 LazyCompile:~f /app/a.js:3\nbroken line\n"
+                               "3000 0 empty\n4000 8 _ZN3foo3barEv\n5000 ffffffffffffffff far\n";
+    const char *dir = test_dir();
+    struct sym_request ask = { .path = "[jit]", .root = dir, .pid = 999999999, .ns_pid = 7 };
+    struct sym_module *m;
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/tmp/perf-7.map", dir);
+    write_file(path, text, sizeof text - 1);
+    m = sym_module_open(&ask);
+    CHECK_STR(name_at(m, 0x1000), "first");
+    CHECK_STR(name_at(m, 0x101f), "first");
+    CHECK_STR(name_at(m, 0x1020), "");
+    CHECK_STR(name_at(m, 0x2004), "LazyCompile:~f /app/a.js:3");
+    CHECK_STR(name_at(m, 0x3000), "");
+    CHECK_EQ(sym_module_source(m), SYM_JIT);
+    sym_module_close(m);
+}
+
+TEST(jitmap_path_of_perf_names_its_process)
+{
+    const char *dir = test_dir();
+    struct sym_module *m;
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/perf-42.map", dir);
+    write_file(path, "10 10 f\n", 8);
+    m = sym_module_open(&(struct sym_request){ .path = path });
+    CHECK_STR(name_at(m, 0x18), "f");
+    sym_module_close(m);
+}
+
+TEST(jitmap_later_code_hides_what_it_covers)
+{
+    static const char text[] = "100 100 old\n80 100 middle\n150 10 new\n1f0 80 tail\n100 8 old again\n";
+    const char *dir = test_dir();
+    struct sym_module *m;
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/perf-1.map", dir);
+    write_file(path, text, sizeof text - 1);
+    m = sym_module_open(&(struct sym_request){ .path = path });
+    CHECK_STR(name_at(m, 0x7f), "");
+    CHECK_STR(name_at(m, 0x80), "middle");
+    CHECK_STR(name_at(m, 0x100), "old again");
+    CHECK_STR(name_at(m, 0x108), "middle");
+    CHECK_STR(name_at(m, 0x14f), "middle");
+    CHECK_STR(name_at(m, 0x150), "new");
+    CHECK_STR(name_at(m, 0x160), "middle");
+    CHECK_STR(name_at(m, 0x180), "old");
+    CHECK_STR(name_at(m, 0x1ef), "old");
+    CHECK_STR(name_at(m, 0x1f0), "tail");
+    CHECK_STR(name_at(m, 0x26f), "tail");
+    CHECK_STR(name_at(m, 0x270), "");
+    sym_module_close(m);
+}
+
+static void add_record(struct buf *b, uint32_t id, const struct buf *body)
+{
+    buf_u32(b, id);
+    buf_u32(b, 16 + (uint32_t)body->n);
+    buf_u64(b, 1);
+    buf_add(b, body->data, body->n);
+}
+
+static void add_code(struct buf *b, uint64_t address, const char *name, uint64_t index)
+{
+    struct buf body = { 0 };
+
+    buf_u32(&body, 1);
+    buf_u32(&body, 1);
+    buf_u64(&body, address);
+    buf_u64(&body, address);
+    buf_u64(&body, 16);
+    buf_u64(&body, index);
+    buf_add(&body, name, strlen(name) + 1);
+    buf_add(&body, "0123456789abcdef", 16);
+    add_record(b, 0, &body);
+    buf_release(&body);
+}
+
+static void add_lines(struct buf *b, uint64_t address)
+{
+    struct buf body = { 0 };
+
+    buf_u64(&body, address);
+    buf_u64(&body, 2);
+    buf_u64(&body, address + 8);
+    buf_u32(&body, 21);
+    buf_u32(&body, 0);
+    buf_add(&body, "a.js", 5);
+    buf_u64(&body, address);
+    buf_u32(&body, 20);
+    buf_u32(&body, 0);
+    buf_add(&body, "\377", 2);
+    add_record(b, 2, &body);
+    buf_release(&body);
+}
+
+static void add_header(struct buf *b)
+{
+    buf_u32(b, 0x4a695444);
+    buf_u32(b, 1);
+    buf_u32(b, 40);
+    buf_u32(b, 62);
+    buf_u32(b, 0);
+    buf_u32(b, 1);
+    buf_u64(b, 0);
+    buf_u64(b, 0);
+}
+
+TEST(jitdump_gives_names_lines_and_bytes)
+{
+    const char *dir = test_dir();
+    struct buf b = { 0 }, body = { 0 };
+    const struct sym_line *c;
+    struct sym_module *m;
+    char path[256];
+
+    add_header(&b);
+    add_lines(&b, 0x1000);
+    add_code(&b, 0x1000, "f", 5);
+    for (int i = 0; i < 3; i++) /* pid, tid, vma, old address */
+        buf_u64(&body, 0x1000);
+    buf_u64(&body, 0x2000);
+    buf_u64(&body, 16);
+    buf_u64(&body, 5);
+    add_record(&b, 1, &body);
+    add_code(&b, 0x3000, "cut", 6);
+    snprintf(path, sizeof path, "%s/jit-1.dump", dir);
+    write_file(path, b.data, b.n - 1);
+    m = sym_module_open(&(struct sym_request){ .path = path });
+    CHECK_EQ(sym_module_find(m, 0x100a, &c), 1);
+    CHECK_STR(c[0].name, "f");
+    CHECK_STR(c[0].file, "a.js");
+    CHECK_EQ(c[0].line, 21);
+    CHECK_EQ(sym_module_find(m, 0x1001, &c), 1);
+    CHECK_EQ(c[0].line, 20);
+    CHECK_STR(name_at(m, 0x2001), "f");
+    CHECK_STR(name_at(m, 0x3001), "");
+    CHECK(memcmp(sym_module_code(m, 0x1004, 4), "4567", 4) == 0);
+    CHECK(sym_module_code(m, 0x1004, 13) == NULL);
+    sym_module_close(m);
+    buf_release(&b);
+    buf_release(&body);
+}
+
+TEST(kallsyms_lists_functions_and_notices_hidden_addresses)
+{
+    static const char text[] = "ffffffff81000000 T startup_64\nffffffff81000040 t helper\n"
+                               "ffffffff82000000 D data\nffffffffc0000000 t mod_fn\t[mod]\n";
+    static const char zeros[] = "0000000000000000 T startup_64\n0000000000000000 t helper\n";
+    struct sym_table t = { 0 };
+    struct buf names = { 0 };
+
+    CHECK(sym_kallsyms_parse(&t, &names, text, sizeof text - 1));
+    CHECK_EQ(t.entry.n, 3);
+    CHECK_STR((char *)names.data + t.entry.v[2].name, "mod_fn [mod]");
+    sym_table_release(&t);
+    buf_release(&names);
+    CHECK(!sym_kallsyms_parse(&t, &names, zeros, sizeof zeros - 1));
+    sym_table_release(&t);
+    buf_release(&names);
+}
+
+TEST(kernel_symbols_come_from_this_kernel_or_a_reason_is_given)
+{
+    const char *dir = test_dir();
+    struct sym_module *m;
+
+    setenv("FATHOM_CACHE", dir, 1);
+    for (int i = 0; i < 2; i++) { /* the second reads the cache */
+        m = sym_module_open(&(struct sym_request){ .path = "[kernel]" });
+        CHECK(sym_module_source(m) == SYM_KALLSYMS || *sym_module_problem(m));
+        sym_module_close(m);
+    }
+}
+
+TEST(kernel_of_another_build_is_not_named)
+{
+    const uint8_t other[20] = { 9, 9, 9 };
+    struct sym_module *m = sym_module_open(&(struct sym_request){
+        .path = "[kernel]", .build_id = other, .build_id_size = sizeof other });
+
+    if (access("/sys/kernel/notes", R_OK) < 0)
+        test_skip("/sys/kernel/notes cannot be read");
+    CHECK_EQ(sym_module_source(m), SYM_NONE);
+    CHECK(strstr(sym_module_problem(m), "another kernel"));
+    sym_module_close(m);
+}
