@@ -1,0 +1,188 @@
+/* col_event.c - see col_event.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_event.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+enum { HW = PERF_TYPE_HARDWARE, SW = PERF_TYPE_SOFTWARE, CACHE = PERF_TYPE_HW_CACHE };
+#define CACHE_ID(what, op, result)                                      \
+    (PERF_COUNT_HW_CACHE_##what | PERF_COUNT_HW_CACHE_OP_##op << 8 |    \
+     PERF_COUNT_HW_CACHE_RESULT_##result << 16)
+
+static const struct known {
+    const char *name, *other;
+    uint32_t type;
+    uint64_t config;
+} known[] = {
+    { "cpu-clock", "cpu", SW, PERF_COUNT_SW_CPU_CLOCK },
+    { "task-clock", NULL, SW, PERF_COUNT_SW_TASK_CLOCK },
+    { "page-faults", "faults", SW, PERF_COUNT_SW_PAGE_FAULTS },
+    { "minor-faults", NULL, SW, PERF_COUNT_SW_PAGE_FAULTS_MIN },
+    { "major-faults", NULL, SW, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
+    { "context-switches", "cs", SW, PERF_COUNT_SW_CONTEXT_SWITCHES },
+    { "cpu-migrations", "migrations", SW, PERF_COUNT_SW_CPU_MIGRATIONS },
+    { "alignment-faults", NULL, SW, PERF_COUNT_SW_ALIGNMENT_FAULTS },
+    { "emulation-faults", NULL, SW, PERF_COUNT_SW_EMULATION_FAULTS },
+    { "cycles", "cpu-cycles", HW, PERF_COUNT_HW_CPU_CYCLES },
+    { "instructions", NULL, HW, PERF_COUNT_HW_INSTRUCTIONS },
+    { "cache-references", NULL, HW, PERF_COUNT_HW_CACHE_REFERENCES },
+    { "cache-misses", NULL, HW, PERF_COUNT_HW_CACHE_MISSES },
+    { "branches", "branch-instructions", HW, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+    { "branch-misses", NULL, HW, PERF_COUNT_HW_BRANCH_MISSES },
+    { "bus-cycles", NULL, HW, PERF_COUNT_HW_BUS_CYCLES },
+    { "ref-cycles", NULL, HW, PERF_COUNT_HW_REF_CPU_CYCLES },
+    { "stalled-cycles-frontend", NULL, HW, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND },
+    { "stalled-cycles-backend", NULL, HW, PERF_COUNT_HW_STALLED_CYCLES_BACKEND },
+    { "L1-dcache-loads", NULL, CACHE, CACHE_ID(L1D, READ, ACCESS) },
+    { "L1-dcache-load-misses", NULL, CACHE, CACHE_ID(L1D, READ, MISS) },
+    { "L1-icache-load-misses", NULL, CACHE, CACHE_ID(L1I, READ, MISS) },
+    { "LLC-loads", NULL, CACHE, CACHE_ID(LL, READ, ACCESS) },
+    { "LLC-load-misses", NULL, CACHE, CACHE_ID(LL, READ, MISS) },
+    { "dTLB-load-misses", NULL, CACHE, CACHE_ID(DTLB, READ, MISS) },
+    { "iTLB-load-misses", NULL, CACHE, CACHE_ID(ITLB, READ, MISS) },
+};
+
+static bool find_known(const char *name, struct col_event *ev)
+{
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        const struct known *k = &known[i];
+
+        if (strcmp(name, k->name) != 0 && (!k->other || strcmp(name, k->other) != 0))
+            continue;
+        ev->type = k->type;
+        ev->config = k->config;
+        ev->is_hardware = k->type != SW;
+        ev->is_clock = k->type == SW && (k->config == PERF_COUNT_SW_CPU_CLOCK ||
+                                         k->config == PERF_COUNT_SW_TASK_CLOCK);
+        if (ev->is_clock) {
+            ev->unit = "ns";
+            snprintf(ev->name, sizeof ev->name, "cpu");
+        }
+        return true;
+    }
+    return false;
+}
+
+/* rNNN: a raw number for the CPU's PMU, in hexadecimal. */
+static bool find_raw(const char *name, struct col_event *ev)
+{
+    char *end;
+
+    if (name[0] != 'r' || !name[1])
+        return false;
+    ev->config = strtoull(name + 1, &end, 16);
+    ev->type = PERF_TYPE_RAW;
+    ev->is_hardware = true;
+    return *end == 0;
+}
+
+static int find_tracepoint(const char *name, struct col_event *ev, struct err *e)
+{
+    static const char *const roots[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+    const char *colon = strchr(name, ':');
+    char path[320];
+
+    if (strchr(name, '/') || strstr(name, ".."))
+        return err_set(e, ERR_USAGE, "event \"%s\" is not a tracepoint's name", name);
+    for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+        int64_t id;
+
+        snprintf(path, sizeof path, "%s/events/%.*s/%s/id", roots[i], (int)(colon - name), name,
+                 colon + 1);
+        id = map_read_int(path, -1);
+        if (id < 0)
+            continue;
+        ev->type = PERF_TYPE_TRACEPOINT;
+        ev->config = (uint64_t)id;
+        ev->every_one = true;
+        return 0;
+    }
+    err_set(e, ERR_MISSING, "tracepoint %s is not there or not readable", name);
+    err_hint(e, "tracepoints need root and tracefs: mount -t tracefs tracefs /sys/kernel/tracing");
+    return -1;
+}
+
+/* ":u", ":k" and the like at the end; anything else is left in NAME. */
+static void take_modifiers(char *name, struct col_event *ev)
+{
+    char *colon = strrchr(name, ':');
+    bool user = false, kernel = false;
+
+    if (!colon || colon[1 + strspn(colon + 1, "ukpP")] || !colon[1])
+        return;
+    for (const char *p = colon + 1; *p; p++) {
+        user |= *p == 'u';
+        kernel |= *p == 'k';
+    }
+    if (user || kernel) {
+        ev->no_user = !user;
+        ev->no_kernel = !kernel;
+    }
+    *colon = 0;
+}
+
+static int parse_one(const char *text, size_t n, struct col_event *ev, struct err *e)
+{
+    char name[256], *slash;
+
+    if (n == 0 || n >= sizeof name)
+        return err_set(e, ERR_USAGE, "event name \"%.*s\" is empty or too long", (int)(n > 40 ? 40 : n), text);
+    memcpy(name, text, n);
+    name[n] = 0;
+    *ev = (struct col_event){ .unit = "events" };
+    snprintf(ev->name, sizeof ev->name, "%s", name);
+    slash = strchr(name, '/');
+    if (slash && name[n - 1] == '/' && slash != name + n - 1) {
+        name[n - 1] = *slash = 0;
+        return col_pmu_parse(name, slash + 1, ev, e);
+    }
+    take_modifiers(name, ev);
+    if (find_known(name, ev) || find_raw(name, ev))
+        return 0;
+    if (strchr(name, ':'))
+        return find_tracepoint(name, ev, e);
+    err_set(e, ERR_USAGE, "there is no event \"%s\"", name);
+    err_hint(e, "known: cpu-clock, cycles, instructions, cache-misses, branch-misses, page-faults, "
+                "context-switches, rNNN, SUBSYSTEM:TRACEPOINT, PMU/TERMS/");
+    return -1;
+}
+
+/* Two metrics of one name would be one: the later keeps the name that was typed. */
+static void name_apart(struct col_events *events, const char *text, size_t n)
+{
+    struct col_event *last = &events->v[events->n - 1];
+
+    for (size_t i = 0; i + 1 < events->n; i++)
+        if (strcmp(events->v[i].name, last->name) == 0) {
+            snprintf(last->name, sizeof last->name, "%.*s", (int)n, text);
+            return;
+        }
+}
+
+int col_event_parse(const char *list, struct col_events *events, struct err *e)
+{
+    for (;;) {
+        size_t n = 0;
+
+        /* A comma between slashes belongs to the PMU's terms. */
+        for (bool inside = false; list[n] && (inside || list[n] != ','); n++)
+            inside ^= list[n] == '/';
+        if (parse_one(list, n, vec_add(events), e) < 0)
+            return -1;
+        name_apart(events, list, n);
+        if (!list[n])
+            return 0;
+        list += n + 1;
+    }
+}
+
+struct col_event col_event_clock(void)
+{
+    return (struct col_event){ .name = "cpu", .unit = "ns", .type = SW,
+                               .config = PERF_COUNT_SW_CPU_CLOCK, .is_clock = true };
+}

@@ -1,0 +1,217 @@
+/* col_module.c - see col_module.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_module.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static const char deleted[] = " (deleted)";
+
+void col_module_init(struct col_modules *m, struct intern *in)
+{
+    memset(m, 0, sizeof *m);
+    m->in = in;
+}
+
+void col_module_release(struct col_modules *m)
+{
+    for (size_t i = 0; i < m->v.n; i++) {
+        struct col_module *x = &m->v.v[i];
+
+        if (x->fd >= 0)
+            close(x->fd);
+        unw_table_free(x->table);
+        free(x->path);
+    }
+    vec_release(&m->v);
+    index_release(&m->by_key);
+}
+
+struct col_module *col_module_get(struct col_modules *m, uint32_t number)
+{
+    return number && number <= m->v.n ? &m->v.v[number - 1] : NULL;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+
+    return n >= k && strcmp(s + n - k, end) == 0;
+}
+
+static enum module_kind kind_of(const char *path)
+{
+    if (strcmp(path, "[vdso]") == 0)
+        return MODULE_VDSO;
+    if (path[0] != '/' || strncmp(path, "//anon", 6) == 0 || strncmp(path, "/dev/zero", 9) == 0 ||
+        strncmp(path, "/memfd:", 7) == 0 || strncmp(path, "/SYSV", 5) == 0 ||
+        strncmp(path, "/anon_hugepage", 14) == 0)
+        return MODULE_JIT;
+    return MODULE_FILE;
+}
+
+/* Code that no file holds is named by the map its runtime writes, which is also what keeps the
+ * processes apart. */
+static void jit_path(char *path, size_t cap, const struct col_mapping *w)
+{
+    snprintf(path, cap, "/tmp/perf-%" PRId64 ".map", w->inner_pid);
+}
+
+static bool same_file(int fd, const struct col_mapping *w)
+{
+    struct stat st;
+
+    return !w->inode || (fstat(fd, &st) == 0 && st.st_ino == w->inode &&
+                         (!w->device || st.st_dev == w->device));
+}
+
+static int open_regular(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+
+    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Try the ways to the file that W mapped, the surest first. */
+static int open_file(const struct col_mapping *w)
+{
+    char tries[4][4096 + 64];
+
+    snprintf(tries[0], sizeof tries[0], "/proc/%" PRId64 "/root%s", w->pid, w->path);
+    snprintf(tries[1], sizeof tries[1], "/proc/%" PRId64 "/map_files/%" PRIx64 "-%" PRIx64, w->pid,
+             w->start, w->end);
+    if (w->root_fd >= 0)
+        snprintf(tries[2], sizeof tries[2], "/proc/self/fd/%d%s", w->root_fd, w->path);
+    else
+        snprintf(tries[2], sizeof tries[2], "%s", w->path);
+    snprintf(tries[3], sizeof tries[3], "/proc/%" PRId64 "/exe", w->pid);
+    for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
+        int fd = -1;
+
+        if (i == 3 && !w->inode) /* only a number can tell that it is this file */
+            continue;
+        fd = open_regular(tries[i]);
+        if (fd >= 0 && same_file(fd, w))
+            return fd;
+        if (fd >= 0)
+            close(fd);
+    }
+    return -1;
+}
+
+static uint64_t key_of(const struct col_mapping *w, const char *path)
+{
+    uint64_t h = hash_bytes(path, strlen(path));
+
+    if (w->build_id_size)
+        return hash_pair(h, hash_bytes(w->build_id, w->build_id_size));
+    return hash_pair(h, hash_pair(w->device, w->inode));
+}
+
+static bool is_same(const struct col_module *x, const struct col_mapping *w, const char *path)
+{
+    if (strcmp(x->path, path) != 0)
+        return false;
+    if (x->build_id_size && w->build_id_size)
+        return x->build_id_size == w->build_id_size &&
+               memcmp(x->build_id, w->build_id, x->build_id_size) == 0;
+    return x->device == w->device && x->inode == w->inode;
+}
+
+uint32_t col_module_number(struct col_modules *m, const struct col_mapping *w)
+{
+    enum module_kind kind = kind_of(w->path);
+    struct col_mapping file = *w; /* of code without a file, nothing but the name counts */
+    char path[4096];
+    struct col_module *x;
+    uint64_t h;
+
+    if (kind == MODULE_JIT)
+        jit_path(path, sizeof path, w);
+    else
+        snprintf(path, sizeof path, "%s", w->path);
+    if (ends_with(path, deleted))
+        path[strlen(path) - strlen(deleted)] = 0;
+    if (kind != MODULE_FILE)
+        file.device = file.inode = file.build_id_size = 0;
+    h = key_of(&file, path);
+    for (uint32_t at = index_first(&m->by_key, h), n; (n = index_id(&m->by_key, h, &at));)
+        if (is_same(&m->v.v[n - 1], &file, path))
+            return n;
+    x = vec_add(&m->v);
+    *x = (struct col_module){ .path = mem_strdup(path), .kind = kind, .fd = -1,
+                              .device = file.device, .inode = file.inode,
+                              .build_id_size = file.build_id_size,
+                              .pid = kind == MODULE_JIT ? w->inner_pid : 0 };
+    if (file.build_id_size)
+        memcpy(x->build_id, file.build_id, file.build_id_size);
+    if (w->root_fd >= 0)
+        snprintf(x->root, sizeof x->root, "/proc/self/fd/%d", w->root_fd);
+    if (kind == MODULE_FILE)
+        x->fd = open_file(w);
+    index_add(&m->by_key, h, (uint32_t)m->v.n);
+    return (uint32_t)m->v.n;
+}
+
+/* Every process has the vDSO we have ourselves. */
+static struct unw_table *vdso_table(void)
+{
+    const Elf64_Ehdr *h = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+    if (!h)
+        return NULL;
+    return unw_table_build(h, h->e_shoff + (size_t)h->e_shnum * h->e_shentsize, NULL);
+}
+
+static void load_file(struct col_module *x)
+{
+    if (x->fd < 0 || !col_elf_read(x->fd, &x->elf))
+        return;
+    if (!x->build_id_size) {
+        memcpy(x->build_id, x->elf.build_id, sizeof x->build_id);
+        x->build_id_size = x->elf.build_id_size;
+    } else if (x->elf.build_id_size != x->build_id_size ||
+               memcmp(x->build_id, x->elf.build_id, x->build_id_size) != 0) {
+        x->mismatch = true; /* replaced meanwhile: its segments still are the best guess */
+        return;
+    }
+    x->table = unw_table_open(x->fd, x->build_id_size ? x->build_id : NULL, x->build_id_size, NULL);
+}
+
+void col_module_load(struct col_modules *m, struct col_module *x)
+{
+    struct module def = { .kind = x->kind };
+
+    if (x->loaded)
+        return;
+    x->loaded = true;
+    if (x->kind == MODULE_FILE)
+        load_file(x);
+    else if (x->kind == MODULE_VDSO)
+        x->table = vdso_table();
+    def.path = intern_cstr(m->in, x->path);
+    memcpy(def.build_id, x->build_id, sizeof def.build_id);
+    def.build_id_size = x->build_id_size;
+    x->id = intern_module(m->in, &def);
+}
+
+uint64_t col_module_bias(const struct col_module *x, uint64_t start, uint64_t file_offset)
+{
+    if (x->kind == MODULE_JIT)
+        return 0;
+    if (x->kind == MODULE_VDSO)
+        return start - file_offset;
+    return start - col_elf_address(&x->elf, file_offset);
+}

@@ -1,0 +1,60 @@
+/* col_module.h - the files that code came from, one entry for all processes that map a file.
+ *
+ * A file is opened when it is first mapped, because the process and its view of the file system
+ * may be gone later; its unwind table is made when a sample first lies in it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_COLLECT_COL_MODULE_H
+#define FATHOM_COLLECT_COL_MODULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "collect/col_elf.h"
+#include "profile/intern.h"
+#include "unwind/unwind.h"
+
+struct col_module {
+    char *path; /* as the target saw it */
+    enum module_kind kind;
+    uint64_t device, inode; /* 0 when known by build id */
+    uint8_t build_id[20];
+    uint8_t build_id_size;
+    int64_t pid;   /* of a JIT's process: as it is called in its own pid namespace */
+    char root[40]; /* where its path is looked up: "" or "/proc/self/fd/N" */
+    int fd;        /* -1 when it could not be opened */
+    bool loaded;   /* elf, table and id are valid */
+    bool mismatch; /* the file found is not the one that was mapped */
+    struct col_elf elf;
+    struct unw_table *table; /* may be NULL */
+    uint32_t id;             /* in the sink */
+};
+
+struct col_modules {
+    VEC(struct col_module) v; /* number - 1 */
+    struct index by_key;
+    struct intern *in;
+};
+
+struct col_mapping { /* what a record or a line of /proc/PID/maps says */
+    uint64_t start, end, file_offset;
+    uint64_t device, inode;
+    const uint8_t *build_id;
+    uint8_t build_id_size;
+    const char *path;
+    int64_t pid, inner_pid; /* of the process; its number in its own namespace */
+    int root_fd;            /* its root folder when that is not ours, else -1 */
+};
+
+void col_module_init(struct col_modules *m, struct intern *in);
+void col_module_release(struct col_modules *m);
+/* Number of the module for mapping W, from 1; made when new. */
+uint32_t col_module_number(struct col_modules *m, const struct col_mapping *w);
+struct col_module *col_module_get(struct col_modules *m, uint32_t number);
+/* Read what unwinding needs and define the module to the sink. */
+void col_module_load(struct col_modules *m, struct col_module *x);
+/* Offset between addresses of a mapping that starts at START with FILE_OFFSET, and the module's. */
+uint64_t col_module_bias(const struct col_module *x, uint64_t start, uint64_t file_offset);
+
+#endif

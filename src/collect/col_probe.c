@@ -1,0 +1,175 @@
+/* col_probe.c - see col_probe.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_probe.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/map.h"
+
+const struct col_rung col_rungs[] = {
+    { "kernel+user", "samples and stacks in kernel and user space", false },
+    { "user", "samples and stacks in user space", true },
+    { 0 },
+};
+
+static int try_open(struct perf_event_attr *a, int pid, int cpu)
+{
+    long fd;
+
+    a->size = sizeof *a;
+    a->disabled = 1;
+    fd = syscall(SYS_perf_event_open, a, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    close((int)fd);
+    return 0;
+}
+
+int col_probe_open(const struct col_event *ev, bool no_kernel, bool system_wide, bool lbr)
+{
+    struct perf_event_attr a = { .type = ev->type, .config = ev->config, .config1 = ev->config1,
+                                 .config2 = ev->config2 };
+
+    a.sample_period = 1000000;
+    a.sample_type = PERF_SAMPLE_IP;
+    a.exclude_kernel = no_kernel || ev->no_kernel;
+    a.exclude_user = ev->no_user;
+    a.exclude_hv = a.exclude_kernel;
+    if (lbr) {
+        a.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+        a.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK;
+    }
+    return try_open(&a, system_wide ? -1 : 0, system_wide ? 0 : -1);
+}
+
+static bool kernel_has_build_ids(void)
+{
+    struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY };
+
+    a.exclude_kernel = a.exclude_hv = 1;
+    a.mmap = a.mmap2 = a.build_id = 1;
+    return try_open(&a, 0, -1) == 0;
+}
+
+static bool is_refusal(int errnum)
+{
+    return errnum == EACCES || errnum == EPERM;
+}
+
+void col_probe_remedy(int errnum, char *why, size_t cap)
+{
+    long level = (long)map_read_int("/proc/sys/kernel/perf_event_paranoid", -2);
+
+    if (errnum == ENOSYS)
+        snprintf(why, cap, "this kernel or its seccomp filter has no perf_event_open; in a "
+                           "container start it with --cap-add PERFMON");
+    else if (!is_refusal(errnum))
+        snprintf(why, cap, "%s", strerror(errnum));
+    else if (level >= 3)
+        snprintf(why, cap, "kernel.perf_event_paranoid is %ld: sudo sysctl "
+                           "kernel.perf_event_paranoid=2, or run as root", level);
+    else if (level > 0)
+        snprintf(why, cap, "kernel.perf_event_paranoid is %ld: sudo sysctl "
+                           "kernel.perf_event_paranoid=%d, or give CAP_PERFMON", level,
+                 level > 1 ? 1 : 0);
+    else
+        snprintf(why, cap, "refused in spite of kernel.perf_event_paranoid %ld, so by a container "
+                           "or sandbox: start it with --cap-add PERFMON", level);
+}
+
+static int no_rung(int errnum, bool system_wide, struct err *e)
+{
+    char why[256];
+
+    col_probe_remedy(errnum, why, sizeof why);
+    err_set(e, ERR_REFUSED, system_wide ? "the kernel refuses to sample the whole machine (%s)"
+                                        : "the kernel refuses to sample this program (%s)",
+            strerror(errnum));
+    err_hint(e, "%s", why);
+    return -1;
+}
+
+/* ENOENT and the like mean that the event does not exist here, whatever the permissions. */
+static bool is_absent(const struct col_event *ev)
+{
+    int errnum = col_probe_open(ev, true, false, false);
+
+    return ev->is_hardware && (errnum == ENOENT || errnum == EOPNOTSUPP || errnum == ENODEV ||
+                               errnum == ENXIO);
+}
+
+static int replace_absent(struct col_events *events, struct col_probe *p, struct err *e)
+{
+    for (size_t i = 0; i < events->n; i++) {
+        struct col_event *ev = &events->v[i];
+        bool is_cycles = ev->type == PERF_TYPE_HARDWARE && ev->config == PERF_COUNT_HW_CPU_CYCLES;
+        struct col_event clock = col_event_clock();
+
+        if (!is_absent(ev))
+            continue;
+        if (!is_cycles) {
+            err_set(e, ERR_MISSING, "this machine has no event %s", ev->name);
+            err_hint(e, "virtual machines often have no hardware counters; fathom doctor lists "
+                        "what is there, fathom cache simulates");
+            return -1;
+        }
+        clock.no_user = ev->no_user;
+        clock.no_kernel = ev->no_kernel;
+        *ev = clock;
+        snprintf(p->instead, sizeof p->instead,
+                 "no hardware cycle counter here: the cpu-clock timer is used");
+    }
+    return 0;
+}
+
+static int first_refusal(const struct col_events *events, bool no_kernel, bool system_wide,
+                         bool lbr)
+{
+    for (size_t i = 0; i < events->n; i++) {
+        int errnum = col_probe_open(&events->v[i], no_kernel, system_wide, lbr);
+
+        if (errnum)
+            return errnum;
+    }
+    return 0;
+}
+
+static int no_lbr(struct err *e)
+{
+    err_set(e, ERR_MISSING, "this machine has no last-branch records to build stacks from");
+    err_hint(e, "they need an Intel CPU (or AMD Zen 4) and no virtual machine: use -g auto");
+    return -1;
+}
+
+int col_probe(struct col_events *events, enum col_levels levels, bool system_wide, bool lbr,
+              struct col_probe *p, struct err *e)
+{
+    int errnum = 0;
+
+    *p = (struct col_probe){ 0 };
+    if (replace_absent(events, p, e) < 0)
+        return -1;
+    if (lbr && (errnum = first_refusal(events, true, system_wide, true)) && !is_refusal(errnum))
+        return no_lbr(e);
+    for (const struct col_rung *r = col_rungs; r->name; r++) {
+        if (levels == COL_USER_ONLY && !r->no_kernel)
+            continue;
+        if (levels == COL_KERNEL_ONLY && r->no_kernel)
+            break;
+        errnum = first_refusal(events, r->no_kernel, system_wide, lbr);
+        if (errnum)
+            continue;
+        p->rung = r;
+        if (r != col_rungs && levels == COL_USER_ONLY)
+            snprintf(p->why, sizeof p->why, "as asked");
+        else if (r != col_rungs)
+            col_probe_remedy(first_refusal(events, false, system_wide, lbr), p->why, sizeof p->why);
+        p->build_ids = kernel_has_build_ids();
+        return 0;
+    }
+    return no_rung(errnum, system_wide, e);
+}

@@ -1,0 +1,165 @@
+/* col_proc.c - see col_proc.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_proc.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/map.h"
+
+long col_proc_comm(int64_t pid, int64_t tid, char *name, size_t cap)
+{
+    char path[96];
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%" PRId64 "/comm", pid, tid);
+    return map_read_text(path, name, cap);
+}
+
+long col_proc_command(int64_t pid, char *text, size_t cap)
+{
+    char path[64];
+    long n;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/cmdline", pid);
+    n = map_read_text(path, text, cap);
+    while (n > 0 && !text[n - 1])
+        n--;
+    for (long i = 0; i < n; i++)
+        if ((unsigned char)text[i] < ' ')
+            text[i] = ' ';
+    return n;
+}
+
+/* Field 4 of stat; the name in field 2 may hold anything, so look after its last ')'. */
+int64_t col_proc_parent(int64_t pid)
+{
+    char path[64], text[512], *after;
+    int64_t parent = 0;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+    if (map_read_text(path, text, sizeof text) < 0)
+        return 0;
+    after = strrchr(text, ')');
+    if (!after || sscanf(after + 1, " %*c %" SCNd64, &parent) != 1)
+        return 0;
+    return parent;
+}
+
+uint64_t col_proc_device(uint32_t maj, uint32_t min)
+{
+    return makedev(maj, min);
+}
+
+bool col_proc_maps_line(char *line, struct col_mapping *w)
+{
+    char prot[8];
+    unsigned maj, min;
+    int at = 0;
+
+    *w = (struct col_mapping){ .root_fd = -1 };
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &w->start,
+               &w->end, prot, &w->file_offset, &maj, &min, &w->inode, &at) < 7 || !at)
+        return false;
+    line[strcspn(line, "\n")] = 0;
+    if (prot[2] != 'x' || w->end <= w->start)
+        return false;
+    w->device = w->inode ? makedev(maj, min) : 0;
+    w->path = line[at] ? line + at : "//anon";
+    return strcmp(w->path, "[vsyscall]") != 0;
+}
+
+void col_proc_maps(int64_t pid, void (*each)(void *context, struct col_mapping *w), void *context)
+{
+    char path[64], *line = NULL;
+    size_t cap = 0;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/maps", pid);
+    f = fopen(path, "re");
+    while (f && getline(&line, &cap, f) > 0) {
+        struct col_mapping w;
+
+        if (col_proc_maps_line(line, &w))
+            each(context, &w);
+    }
+    free(line);
+    if (f)
+        fclose(f);
+}
+
+static int64_t innermost_pid(int64_t pid)
+{
+    char path[64], text[4096], *p, *end;
+    int64_t inner = pid;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/status", pid);
+    if (map_read_text(path, text, sizeof text) < 0 || !(p = strstr(text, "\nNSpid:")))
+        return pid;
+    for (p += 7;; p = end) {
+        long x = strtol(p, &end, 10);
+
+        if (end == p || x <= 0)
+            return inner;
+        inner = x;
+        if (*end == '\n' || !*end)
+            return inner;
+    }
+}
+
+void col_proc_namespaces(int64_t pid, uint64_t *mount_ns, int64_t *inner_pid, int *root_fd)
+{
+    struct stat mine, theirs, my_root, their_root;
+    char path[64];
+    uint64_t key;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/ns/mnt", pid);
+    if (stat(path, &theirs) < 0 || stat("/proc/self/ns/mnt", &mine) < 0)
+        return;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/root", pid);
+    if (stat(path, &their_root) < 0 || stat("/", &my_root) < 0)
+        return;
+    key = hash_pair(theirs.st_ino, their_root.st_ino) | 1;
+    if (key == *mount_ns)
+        return;
+    *mount_ns = key;
+    if (mine.st_ino == theirs.st_ino && my_root.st_ino == their_root.st_ino &&
+        my_root.st_dev == their_root.st_dev) {
+        *root_fd = -1;
+        return;
+    }
+    *inner_pid = innermost_pid(pid);
+    *root_fd = open(path, O_PATH | O_CLOEXEC | O_DIRECTORY);
+}
+
+size_t col_proc_threads(int64_t pid, struct col_tids *tids)
+{
+    char path[64];
+    DIR *d;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task", pid);
+    d = opendir(path);
+    for (struct dirent *it; d && (it = readdir(d));)
+        if (it->d_name[0] != '.')
+            vec_push(tids, atoi(it->d_name));
+    if (d)
+        closedir(d);
+    return tids->n;
+}
+
+long col_proc_syscall(int64_t pid, int64_t tid)
+{
+    char path[96], text[256], *end;
+    long nr;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%" PRId64 "/syscall", pid, tid);
+    if (map_read_text(path, text, sizeof text) <= 0)
+        return -1;
+    nr = strtol(text, &end, 10);
+    return end == text ? -1 : nr;
+}

@@ -1,0 +1,38 @@
+/* col_proc.h - what /proc tells of a process.  Each answers with nothing when it is gone.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_COLLECT_COL_PROC_H
+#define FATHOM_COLLECT_COL_PROC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/col_module.h"
+
+long col_proc_comm(int64_t pid, int64_t tid, char *name, size_t cap);
+long col_proc_command(int64_t pid, char *text, size_t cap); /* arguments joined by spaces */
+int64_t col_proc_parent(int64_t pid);
+uint64_t col_proc_device(uint32_t major, uint32_t minor);
+
+/* Executable mappings of PID, in order of address; only start to path of *W are set. */
+void col_proc_maps(int64_t pid, void (*each)(void *context, struct col_mapping *w),
+                   void *context);
+/* One line of a maps file; false when it is none, or not executable.  W->path points into LINE,
+ * which is changed. */
+bool col_proc_maps_line(char *line, struct col_mapping *w);
+
+/* Keep hold of the root folder of PID in *ROOT_FD when it is not ours, and find its number in
+ * its own pid namespace.  *MOUNT_NS is what was found last time: nothing is done when it is
+ * still the same. */
+void col_proc_namespaces(int64_t pid, uint64_t *mount_ns, int64_t *inner_pid, int *root_fd);
+
+/* Threads of PID; returns how many were put into TIDS (a VEC the caller frees). */
+struct col_tids {
+    int *v;
+    size_t n, cap;
+};
+size_t col_proc_threads(int64_t pid, struct col_tids *tids);
+
+/* What a thread that is off the CPU waits in: its system call's number, or -1 when unknown. */
+long col_proc_syscall(int64_t pid, int64_t tid);
+
+#endif

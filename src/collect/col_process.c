@@ -1,0 +1,318 @@
+/* col_process.c - see col_process.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_process.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/col_proc.h"
+
+#if defined(__aarch64__)
+enum { ARCH = UNW_AARCH64 };
+#else
+enum { ARCH = UNW_X86_64 };
+#endif
+
+void col_process_init(struct col_processes *p, struct intern *in, struct col_modules *modules)
+{
+    memset(p, 0, sizeof *p);
+    p->in = in;
+    p->modules = modules;
+}
+
+static struct col_space *space_new(struct unw_space *unw)
+{
+    struct col_space *s = mem_zalloc(sizeof *s);
+
+    s->users = 1;
+    s->unw = unw;
+    return s;
+}
+
+static void space_drop(struct col_space *s)
+{
+    if (!s || --s->users)
+        return;
+    unw_space_free(s->unw);
+    umap_release(&s->frame_by_pc);
+    free(s);
+}
+
+/* The process's own space, to change it. */
+static struct col_space *space_own(struct col_process *x)
+{
+    if (x->space->users > 1) {
+        struct col_space *copy = space_new(unw_space_copy(x->space->unw));
+
+        space_drop(x->space);
+        x->space = copy;
+    }
+    return x->space;
+}
+
+void col_process_release(struct col_processes *p)
+{
+    for (size_t i = 0; i < p->process.n; i++) {
+        space_drop(p->process.v[i]->space);
+        free(p->process.v[i]);
+    }
+    for (size_t i = 0; i < p->thread.n; i++) {
+        vec_release(&p->thread.v[i]->last);
+        free(p->thread.v[i]);
+    }
+    vec_release(&p->process);
+    vec_release(&p->thread);
+    umap_release(&p->by_pid);
+    umap_release(&p->by_tid);
+}
+
+static struct col_process *find_process(struct col_processes *p, int64_t pid)
+{
+    uint32_t at = umap_find(&p->by_pid, (uint64_t)pid);
+
+    return at ? p->process.v[at - 1] : NULL;
+}
+
+struct col_thread *col_process_find_thread(struct col_processes *p, int64_t tid)
+{
+    uint32_t at = umap_find(&p->by_tid, (uint64_t)tid);
+
+    return at ? p->thread.v[at - 1] : NULL;
+}
+
+/* SPACE is taken over; NULL makes an empty one. */
+static struct col_process *add_process(struct col_processes *p, const struct process *info,
+                                       struct col_space *space)
+{
+    struct col_process *x = mem_zalloc(sizeof *x);
+
+    x->pid = x->inner_pid = info->pid;
+    x->info = *info;
+    x->root_fd = -1;
+    x->space = space ? space : space_new(unw_space_new(ARCH));
+    x->id = intern_process(p->in, info);
+    vec_push(&p->process, x);
+    umap_put(&p->by_pid, (uint64_t)info->pid, (uint32_t)p->process.n);
+    return x;
+}
+
+static struct col_thread *add_thread(struct col_processes *p, struct col_process *of, int64_t tid,
+                                     uint32_t name, uint64_t start_ns)
+{
+    struct col_thread *t = mem_zalloc(sizeof *t);
+
+    t->tid = tid;
+    t->process = of;
+    t->info = (struct thread){ .process = of->id, .name = name, .tid = tid, .start_ns = start_ns };
+    t->id = intern_thread(p->in, &t->info);
+    vec_push(&p->thread, t);
+    umap_put(&p->by_tid, (uint64_t)tid, (uint32_t)p->thread.n);
+    return t;
+}
+
+static void tell_process(struct col_processes *p, const struct col_process *x)
+{
+    if (p->in->out->update_process)
+        p->in->out->update_process(p->in->out, x->id, &x->info);
+}
+
+static void tell_thread(struct col_processes *p, const struct col_thread *t)
+{
+    if (p->in->out->update_thread)
+        p->in->out->update_thread(p->in->out, t->id, &t->info);
+}
+
+static void map_into(struct col_processes *p, struct col_process *x, struct col_mapping *w)
+{
+    struct col_space *s = x->space;
+    const struct col_module *m;
+    const struct unw_range *r;
+    uint32_t number;
+    uint64_t bias;
+
+    if (w->end <= w->start)
+        return;
+    w->pid = x->pid;
+    w->inner_pid = x->inner_pid;
+    w->root_fd = x->root_fd;
+    number = col_module_number(p->modules, w);
+    m = col_module_get(p->modules, number);
+    bias = m->loaded ? col_module_bias(m, w->start, w->file_offset) : w->start - w->file_offset;
+    number |= m->loaded ? 0 : COL_PENDING;
+    r = unw_space_find(s->unw, w->start);
+    if (r && r->start == w->start && r->end == w->end && r->module == number && r->bias == bias)
+        return; /* a JIT that turns a page's protection to and fro */
+    s = space_own(x);
+    unw_space_map(s->unw, w->start, w->end, bias, m->loaded ? m->table : NULL, number);
+    s->generation++;
+    umap_clear(&s->frame_by_pc);
+}
+
+static void map_line(void *context, struct col_mapping *w)
+{
+    void **both = context;
+
+    map_into(both[0], both[1], w);
+}
+
+struct col_process *col_process_attach(struct col_processes *p, int64_t pid)
+{
+    struct process info = { .pid = pid, .start_ns = p->start_ns };
+    struct col_process *x;
+    char text[4096];
+
+    col_proc_comm(pid, pid, text, sizeof text);
+    info.name = intern_cstr(p->in, text);
+    col_proc_command(pid, text, sizeof text);
+    info.command = intern_cstr(p->in, text);
+    info.parent_pid = col_proc_parent(pid);
+    x = add_process(p, &info, NULL);
+    col_proc_namespaces(pid, &x->mount_ns, &x->inner_pid, &x->root_fd);
+    col_proc_maps(pid, map_line, (void *[]){ p, x });
+    return x;
+}
+
+struct col_thread *col_process_thread(struct col_processes *p, int64_t pid, int64_t tid)
+{
+    struct col_thread *t = col_process_find_thread(p, tid);
+    struct col_process *x;
+    char name[64];
+
+    if (t && t->process->pid == pid)
+        return t;
+    x = find_process(p, pid);
+    if (!x || x->gone)
+        x = col_process_attach(p, pid);
+    if (col_proc_comm(pid, tid, name, sizeof name) < 0)
+        return add_thread(p, x, tid, x->info.name, p->start_ns);
+    return add_thread(p, x, tid, intern_cstr(p->in, name), p->start_ns);
+}
+
+static void on_mmap(struct col_processes *p, const struct col_record *r)
+{
+    struct col_mapping w = { .start = r->start, .end = r->start + r->size,
+                             .file_offset = r->file_offset, .inode = r->inode,
+                             .build_id = r->build_id, .build_id_size = r->build_id_size,
+                             .path = r->text };
+
+    if (r->inode)
+        w.device = col_proc_device(r->major, r->minor);
+    if (w.end > w.start)
+        map_into(p, col_process_thread(p, r->pid, r->tid)->process, &w);
+}
+
+/* A new program in the process: what it had mapped is gone. */
+static void on_exec(struct col_processes *p, struct col_process *x)
+{
+    char command[4096];
+
+    space_drop(x->space);
+    x->space = space_new(unw_space_new(ARCH));
+    if (col_proc_command(x->pid, command, sizeof command) > 0)
+        x->info.command = intern_cstr(p->in, command);
+    col_proc_namespaces(x->pid, &x->mount_ns, &x->inner_pid, &x->root_fd);
+}
+
+static void on_comm(struct col_processes *p, const struct col_record *r)
+{
+    struct col_thread *t = col_process_find_thread(p, r->tid);
+
+    /* The launched command's first record: nothing of it is worth reading from /proc. */
+    if (!t && (r->misc & PERF_RECORD_MISC_COMM_EXEC) && !find_process(p, r->pid)) {
+        struct process info = { .pid = r->pid, .name = intern_cstr(p->in, r->text),
+                                .start_ns = r->time_ns };
+
+        info.parent_pid = col_proc_parent(r->pid);
+        t = add_thread(p, add_process(p, &info, NULL), r->tid, info.name, r->time_ns);
+    } else if (!t)
+        t = col_process_thread(p, r->pid, r->tid);
+    t->info.name = intern_cstr(p->in, r->text);
+    if (r->misc & PERF_RECORD_MISC_COMM_EXEC)
+        on_exec(p, t->process);
+    if (r->tid == r->pid) {
+        t->process->info.name = t->info.name;
+        tell_process(p, t->process);
+    }
+    tell_thread(p, t);
+}
+
+static void on_fork(struct col_processes *p, const struct col_record *r)
+{
+    struct col_thread *parent = col_process_find_thread(p, r->parent_tid);
+    struct col_process *from, *x;
+
+    if (!parent)
+        parent = col_process_thread(p, r->parent_pid, r->parent_tid);
+    from = parent->process;
+    x = from;
+    if (r->pid != r->parent_pid) {
+        struct process info = from->info;
+
+        info.pid = r->pid;
+        info.parent_pid = r->parent_pid;
+        info.start_ns = r->time_ns;
+        info.end_ns = 0;
+        from->space->users++;
+        x = add_process(p, &info, from->space);
+        x->root_fd = from->root_fd;
+        x->mount_ns = from->mount_ns;
+    }
+    add_thread(p, x, r->tid, parent->info.name, r->time_ns);
+}
+
+static void on_exit(struct col_processes *p, const struct col_record *r)
+{
+    struct col_thread *t = col_process_find_thread(p, r->tid);
+
+    if (!t)
+        return;
+    t->info.end_ns = r->time_ns;
+    vec_release(&t->last);
+    t->last_space = NULL;
+    tell_thread(p, t);
+    if (r->tid != r->pid)
+        return;
+    t->process->info.end_ns = r->time_ns;
+    t->process->gone = true;
+    tell_process(p, t->process);
+}
+
+void col_process_record(struct col_processes *p, const struct col_record *r)
+{
+    switch (r->type) {
+    case PERF_RECORD_MMAP2:
+        on_mmap(p, r);
+        break;
+    case PERF_RECORD_COMM:
+        on_comm(p, r);
+        break;
+    case PERF_RECORD_FORK:
+        on_fork(p, r);
+        break;
+    case PERF_RECORD_EXIT:
+        on_exit(p, r);
+        break;
+    default:
+        break;
+    }
+}
+
+const struct unw_range *col_process_range(struct col_processes *p, struct col_space *s,
+                                          uint64_t pc, bool *loaded)
+{
+    const struct unw_range *r = unw_space_find(s->unw, pc);
+    struct unw_range w;
+    struct col_module *m;
+
+    if (!r || !(r->module & COL_PENDING))
+        return r;
+    w = *r;
+    m = col_module_get(p->modules, w.module & ~COL_PENDING);
+    if (!m)
+        return NULL;
+    col_module_load(p->modules, m);
+    *loaded = true;
+    unw_space_map(s->unw, w.start, w.end, col_module_bias(m, w.start, w.start - w.bias), m->table,
+                  w.module & ~COL_PENDING);
+    return unw_space_find(s->unw, pc);
+}

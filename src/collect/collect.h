@@ -1,0 +1,61 @@
+/* collect.h - record a program, a running process or the whole machine into a sink.
+ *
+ * One call records from start to end: it starts or attaches, drains and unwinds while the target
+ * runs, names what was hit, and tells the sink how good the recording is (meta keys
+ * "quality.*", docs/internals/collect.md).  end() of the sink is left to the caller, who may
+ * have more to say.  Nothing is printed.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_COLLECT_COLLECT_H
+#define FATHOM_COLLECT_COLLECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "profile/sink.h"
+
+enum col_graph { COL_GRAPH_AUTO, COL_GRAPH_FP, COL_GRAPH_DWARF, COL_GRAPH_LBR, COL_GRAPH_NONE };
+enum col_levels { COL_KERNEL_AND_USER, COL_USER_ONLY, COL_KERNEL_ONLY };
+
+enum { COL_DEFAULT_HZ = 999, COL_MAX_PIDS = 32 };
+
+/* How a recording stands; given to tick() while it runs and back to the caller at the end. */
+struct col_summary {
+    uint64_t samples, lost, throttled;
+    uint64_t rooted, cut, joined, unreadable; /* of the samples' stacks; joined count as rooted */
+    uint64_t wall_ns, own_cpu_ns, target_cpu_ns;
+    uint64_t processes, threads;
+    double rate_asked, rate_achieved; /* Hz; achieved is per CPU second of the target */
+    const char *rung;                 /* "kernel+user", "user" */
+    char why[256];                    /* why not the rung above, "" when it is the top */
+    uint32_t copy_bytes;              /* of stack, as last used */
+    int exit_status;                  /* of the command: its own, or 128 + signal */
+};
+
+struct col_options { /* {0} and a command, pids or system_wide is a good recording */
+    char *const *command; /* NULL-terminated, or NULL */
+    int64_t pids[COL_MAX_PIDS];
+    size_t n_pids;
+    bool system_wide;
+    uint64_t frequency_hz; /* 0: COL_DEFAULT_HZ */
+    enum col_graph graph;
+    uint32_t depth;        /* of frame-pointer chains, 0: the kernel's limit */
+    uint32_t copy_bytes;   /* 0: by itself */
+    const char *events;    /* comma-separated, NULL: the best clock there is */
+    double duration_s, delay_s;
+    enum col_levels levels;
+    const char *pin; /* "0,2-3": CPUs the command may use */
+    bool no_children, wall, no_source;
+    /* Called about ten times a second, with what is known so far. */
+    void (*tick)(void *context, const struct col_summary *now);
+    void *context;
+};
+
+/* "fp[,DEPTH]", "dwarf[,BYTES]", "lbr", "auto", "none" or "" (auto). */
+int col_parse_graph(const char *text, struct col_options *o, struct err *e);
+
+/* -1 when nothing could be recorded; the command has not run then. */
+int col_record(const struct col_options *o, struct sink *out, struct col_summary *s,
+               struct err *e);
+
+#endif
