@@ -1,0 +1,354 @@
+/* col_stack.c - see col_stack.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_stack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/col_lbr.h"
+
+enum { MAX_LOADS = 64 }; /* modules of one stack that are met for the first time */
+
+struct user { /* the user part of a stack, leaf first */
+    struct unw_frame *frames;
+    size_t n;
+    enum unw_end end;
+    uint32_t parent; /* stack the outermost frame is put on; 0 for none */
+    bool joined;
+};
+
+void col_stack_init(struct col_stacks *s, struct intern *in, struct col_processes *p,
+                    enum col_graph graph)
+{
+    memset(s, 0, sizeof *s);
+    s->in = in;
+    s->processes = p;
+    s->graph = graph;
+    s->frames = mem_alloc(COL_MAX_FRAMES * sizeof *s->frames);
+    s->join = mem_zalloc(COL_JOIN_SLOTS * sizeof *s->join);
+    s->rules = unw_cache_new();
+}
+
+void col_stack_release(struct col_stacks *s)
+{
+    free(s->frames);
+    free(s->join);
+    unw_cache_free(s->rules);
+    umap_release(&s->kernel_frames);
+    umap_release(&s->root_frames);
+}
+
+static uint32_t truncated_stack(struct col_stacks *s)
+{
+    if (!s->truncated) {
+        uint32_t name = intern_cstr(s->in, "[truncated]");
+        struct function f = { .name = name };
+        struct frame frame = { .kind = FRAME_NOTE, .flags = FRAME_TRUNCATED };
+        struct location at = { intern_function(s->in, &f), 0 };
+        uint32_t id = intern_frame(s->in, &frame);
+
+        if (s->in->out->resolve)
+            s->in->out->resolve(s->in->out, id, &at, 1);
+        s->truncated = intern_stack(s->in, 0, id);
+    }
+    return s->truncated;
+}
+
+/* --- frames --- */
+
+static uint64_t frame_key(const struct unw_frame *f)
+{
+    return f->pc * 2 + f->is_return;
+}
+
+/* Frame id of F; 0 with *LOADED when its module had to be loaded first. */
+static uint32_t frame_of(struct col_stacks *s, struct col_space *space, const struct unw_frame *f,
+                         bool *loaded)
+{
+    uint32_t id = umap_find(&space->frame_by_pc, frame_key(f));
+    const struct unw_range *r;
+    struct frame frame = { .flags = f->is_return ? FRAME_RETURN : 0, .address = f->pc };
+
+    if (id)
+        return id;
+    r = col_process_range(s->processes, space, f->pc - f->is_return, loaded);
+    if (*loaded)
+        return 0;
+    if (r) {
+        const struct col_module *m = col_module_get(s->processes->modules, r->module);
+
+        frame.kind = m->kind == MODULE_JIT ? FRAME_JIT : FRAME_NATIVE;
+        frame.module = m->id;
+        frame.address = f->pc - r->bias;
+    }
+    id = intern_frame(s->in, &frame);
+    if (r)
+        umap_put(&space->frame_by_pc, frame_key(f), id);
+    return id;
+}
+
+/* How many of the outermost frames are those of the thread's last stack. */
+static size_t same_as_last(const struct col_thread *t, const struct user *u)
+{
+    size_t same = 0;
+
+    if (t->last_space != t->process->space || t->last_generation != t->process->space->generation ||
+        t->last_root != u->parent)
+        return 0;
+    while (same < u->n && same < t->last.n) {
+        const struct unw_frame *f = &u->frames[u->n - 1 - same];
+        const struct col_step *l = &t->last.v[same];
+
+        if (f->pc != l->pc || f->sp != l->sp)
+            break;
+        same++;
+    }
+    return same;
+}
+
+/* Load the modules of the frames that are new; true when the walk must be repeated. */
+static bool load_modules(struct col_stacks *s, struct col_thread *t, const struct user *u,
+                         size_t same)
+{
+    bool loaded = false;
+
+    for (size_t i = 0; i + same < u->n && !loaded; i++)
+        frame_of(s, t->process->space, &u->frames[i], &loaded);
+    return loaded;
+}
+
+/* --- joining --- */
+
+static uint64_t join_key(const struct col_thread *t, uint64_t pc, uint64_t sp)
+{
+    return hash_pair(hash_pair(t->id, pc), sp) | 1;
+}
+
+static void remember(struct col_stacks *s, const struct col_thread *t, const struct col_step *step)
+{
+    uint64_t key = join_key(t, step->pc, step->sp);
+
+    s->join[(key >> 8) % COL_JOIN_SLOTS] = (struct col_join){ key, step->stack };
+}
+
+/* Put what was walked on the callers that an earlier stack had at the same place. */
+static bool join(struct col_stacks *s, const struct col_thread *t, struct user *u)
+{
+    for (size_t i = u->n; i-- > 1;) {
+        const struct unw_frame *f = &u->frames[i];
+        uint64_t key = join_key(t, f->pc, f->sp);
+        const struct col_join *j = &s->join[(key >> 8) % COL_JOIN_SLOTS];
+
+        if (j->key != key)
+            continue;
+        u->n = i;
+        u->parent = j->stack;
+        u->joined = true;
+        return true;
+    }
+    return false;
+}
+
+/* --- the kernel's call chain --- */
+
+struct part { /* of a call chain, leaf first */
+    size_t from, n;
+};
+
+static bool is_mark(uint64_t pc)
+{
+    return pc >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
+static struct part chain_part(const struct col_words *chain, uint64_t mark)
+{
+    struct part p = { 0, 0 };
+    bool inside = false;
+
+    for (size_t i = 0; i < chain->n; i++) {
+        uint64_t x = col_word(chain, i);
+
+        if (is_mark(x)) {
+            inside = x == mark;
+            p.from = inside ? i + 1 : p.from;
+        } else if (inside) {
+            p.n++;
+        }
+    }
+    return p;
+}
+
+static size_t chain_frames(const struct col_words *chain, struct part p, size_t skip,
+                           struct unw_frame *to, size_t cap)
+{
+    size_t n = 0;
+
+    for (size_t i = skip; i < p.n && n < cap; i++)
+        to[n++] = (struct unw_frame){ col_word(chain, p.from + i), 0, i > 0 };
+    return n;
+}
+
+/* The chain may go on where the walk stopped: after the walk's last frame. */
+static void extend_by_chain(struct col_stacks *s, const struct col_words *chain, struct user *u)
+{
+    struct part p = chain_part(chain, PERF_CONTEXT_USER);
+    uint64_t last = u->n ? u->frames[u->n - 1].pc : 0;
+
+    for (size_t i = 0; i + 1 < p.n; i++)
+        if (u->n && col_word(chain, p.from + i) == last) {
+            u->n += chain_frames(chain, p, i + 1, u->frames + u->n, COL_MAX_FRAMES - u->n);
+            return;
+        }
+    if (p.n > u->n)
+        u->n = chain_frames(chain, p, 0, u->frames, COL_MAX_FRAMES);
+}
+
+/* --- the user part --- */
+
+static void walk(struct col_stacks *s, struct col_thread *t, const struct col_record *r,
+                 struct user *u)
+{
+    *u = (struct user){ .frames = s->frames, .end = UNW_LOST };
+    if (s->graph == COL_GRAPH_LBR) {
+        u->n = col_lbr_frames(r, u->frames, COL_MAX_FRAMES);
+        u->end = UNW_CUT;
+    } else if (s->graph == COL_GRAPH_NONE) {
+        u->frames[0] = (struct unw_frame){ .pc = r->ip };
+        u->n = !(r->misc & PERF_RECORD_MISC_USER) ? 0 : 1;
+        u->end = UNW_ROOT;
+    } else if (r->has_regs && s->graph != COL_GRAPH_FP) {
+        u->end = unw_walk(t->process->space->unw, s->rules, r->regs, &r->stack, u->frames,
+                          COL_MAX_FRAMES, &u->n);
+    } else {
+        u->n = chain_frames(&r->chain, chain_part(&r->chain, PERF_CONTEXT_USER), 0, u->frames,
+                            COL_MAX_FRAMES);
+    }
+}
+
+static bool ends_at_a_root(struct col_stacks *s, struct col_thread *t, const struct user *u)
+{
+    bool loaded = false;
+
+    return u->n && umap_find(&s->root_frames,
+                             frame_of(s, t->process->space, &u->frames[u->n - 1], &loaded));
+}
+
+/* Where the walk did not reach the root: look for the rest elsewhere. */
+static void complete(struct col_stacks *s, struct col_thread *t, const struct col_record *r,
+                     struct user *u)
+{
+    if (u->end == UNW_CUT)
+        s->counts.short_copies++;
+    if (u->end == UNW_ROOT || join(s, t, u))
+        return;
+    if (s->graph == COL_GRAPH_AUTO)
+        extend_by_chain(s, &r->chain, u);
+    if (ends_at_a_root(s, t, u))
+        u->end = UNW_ROOT;
+    else if (u->n && s->graph != COL_GRAPH_FP && s->graph != COL_GRAPH_LBR)
+        u->parent = truncated_stack(s);
+}
+
+static void count(struct col_stacks *s, const struct user *u)
+{
+    s->counts.all++;
+    if (u->joined)
+        s->counts.joined++;
+    if (u->joined || u->end == UNW_ROOT)
+        s->counts.rooted++;
+    else if (u->end == UNW_CUT || u->end == UNW_FULL)
+        s->counts.cut++;
+    else
+        s->counts.lost++;
+}
+
+static uint32_t intern_joint(struct col_stacks *s, uint32_t parent, uint32_t frame)
+{
+    struct frame f = s->in->frame.v[frame - 1];
+
+    f.flags |= FRAME_JOINED;
+    return intern_stack(s->in, parent, intern_frame(s->in, &f));
+}
+
+static uint32_t intern_user(struct col_stacks *s, struct col_thread *t, const struct user *u,
+                            size_t same)
+{
+    uint32_t parent = same ? t->last.v[same - 1].stack : u->parent;
+    bool loaded = false;
+
+    vec_reserve(&t->last, u->n);
+    for (size_t i = same; i < u->n; i++) {
+        const struct unw_frame *f = &u->frames[u->n - 1 - i];
+        uint32_t frame = frame_of(s, t->process->space, f, &loaded);
+
+        if (u->end == UNW_ROOT && i == 0)
+            umap_put(&s->root_frames, frame, 1);
+        parent = u->joined && i == 0 ? intern_joint(s, parent, frame)
+                                     : intern_stack(s->in, parent, frame);
+        t->last.v[i] = (struct col_step){ f->pc, f->sp, parent };
+        if (u->end == UNW_ROOT && f->sp)
+            remember(s, t, &t->last.v[i]);
+    }
+    t->last.n = u->n;
+    t->last_space = t->process->space;
+    t->last_generation = t->process->space->generation;
+    t->last_root = u->parent;
+    return parent;
+}
+
+static uint32_t user_part(struct col_stacks *s, struct col_thread *t, const struct col_record *r)
+{
+    struct user u;
+    size_t same = 0;
+
+    /* A walk through a module that is not loaded guesses; load it and walk again. */
+    for (int i = 0; i < MAX_LOADS; i++) {
+        walk(s, t, r, &u);
+        same = same_as_last(t, &u);
+        if (!load_modules(s, t, &u, same))
+            break;
+    }
+    if (!u.n)
+        return 0;
+    complete(s, t, r, &u);
+    count(s, &u);
+    same = u.end == UNW_ROOT && !u.joined ? same_as_last(t, &u) : 0;
+    return intern_user(s, t, &u, same);
+}
+
+/* --- the kernel part --- */
+
+static uint32_t kernel_frame(struct col_stacks *s, uint64_t pc, bool is_return)
+{
+    uint32_t id = umap_find(&s->kernel_frames, pc * 2 + is_return);
+    struct frame f = { .kind = FRAME_KERNEL, .flags = is_return ? FRAME_RETURN : 0,
+                       .address = pc };
+
+    if (id)
+        return id;
+    if (!s->kernel_module) {
+        struct module m = { .path = intern_cstr(s->in, "[kernel]"), .kind = MODULE_KERNEL };
+
+        s->kernel_module = intern_module(s->in, &m);
+    }
+    f.module = s->kernel_module;
+    id = intern_frame(s->in, &f);
+    umap_put(&s->kernel_frames, pc * 2 + is_return, id);
+    return id;
+}
+
+static uint32_t kernel_part(struct col_stacks *s, const struct col_record *r, uint32_t parent)
+{
+    struct part p = chain_part(&r->chain, PERF_CONTEXT_KERNEL);
+
+    if (!p.n && (r->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+        return intern_stack(s->in, parent, kernel_frame(s, r->ip, false));
+    for (size_t i = p.n; i-- > 0;)
+        parent = intern_stack(s->in, parent,
+                              kernel_frame(s, col_word(&r->chain, p.from + i), i > 0));
+    return parent;
+}
+
+uint32_t col_stack_of(struct col_stacks *s, struct col_thread *t, const struct col_record *r)
+{
+    return kernel_part(s, r, user_part(s, t, r));
+}

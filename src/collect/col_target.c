@@ -1,0 +1,224 @@
+/* col_target.c - see col_target.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* After a signal the program has this long to end before its recording is closed. */
+static const uint64_t grace_ns = 2000000000u;
+
+int col_target_init(struct col_target *t, struct err *e)
+{
+    sigset_t mask;
+
+    *t = (struct col_target){ .go = -1, .failure = -1, .signals = -1 };
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGTERM);
+    sigaddset(&mask, SIGHUP);
+    sigprocmask(SIG_BLOCK, &mask, &t->old_mask);
+    t->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    return t->signals < 0 ? err_sys(e, "no signalfd") : 0;
+}
+
+static int parse_pin(const char *text, cpu_set_t *set)
+{
+    CPU_ZERO(set);
+    while (*text) {
+        char *end;
+        long low = strtol(text, &end, 10), high = low;
+
+        if (end == text)
+            return -1;
+        if (*end == '-')
+            high = strtol(end + 1, &end, 10);
+        if (low < 0 || high < low || high >= CPU_SETSIZE || (*end && *end != ','))
+            return -1;
+        for (; low <= high; low++)
+            CPU_SET((size_t)low, set);
+        text = end + (*end == ',');
+    }
+    return CPU_COUNT(set) ? 0 : -1;
+}
+
+static void __attribute__((noreturn)) child(struct col_target *t, int go, int failure,
+                                            char *const *command, const cpu_set_t *pin)
+{
+    char byte;
+    int errnum;
+
+    sigprocmask(SIG_SETMASK, &t->old_mask, NULL);
+    if (pin)
+        sched_setaffinity(0, sizeof *pin, pin);
+    if (read(go, &byte, 1) != 1)
+        _exit(1); /* the recorder gave up */
+    execvp(command[0], command);
+    errnum = errno;
+    if (write(failure, &errnum, sizeof errnum) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+int col_target_spawn(struct col_target *t, char *const *command, const char *pin, struct err *e)
+{
+    int go[2], failure[2];
+    cpu_set_t set;
+
+    if (pin && parse_pin(pin, &set) < 0)
+        return err_set(e, ERR_USAGE, "--pin: \"%s\" is not a list of CPUs such as 0,2-3", pin);
+    if (pipe2(go, O_CLOEXEC) < 0)
+        return err_sys(e, "no pipe");
+    if (pipe2(failure, O_CLOEXEC) < 0) {
+        close(go[0]);
+        close(go[1]);
+        return err_sys(e, "no pipe");
+    }
+    t->pid = fork();
+    if (t->pid == 0) {
+        close(go[1]);
+        close(failure[0]);
+        child(t, go[0], failure[1], command, pin ? &set : NULL);
+    }
+    close(go[0]);
+    close(failure[1]);
+    t->go = go[1];
+    t->failure = failure[0];
+    if (t->pid < 0) {
+        t->pid = 0;
+        return err_sys(e, "cannot start a process");
+    }
+    return col_target_watch(t, t->pid, e);
+}
+
+int col_target_go(struct col_target *t, char *const *command, struct err *e)
+{
+    int errnum = 0;
+    ssize_t n = write(t->go, "", 1);
+
+    close(t->go);
+    t->go = -1;
+    do
+        n = read(t->failure, &errnum, sizeof errnum); /* its end is closed by exec */
+    while (n < 0 && errno == EINTR);
+    close(t->failure);
+    t->failure = -1;
+    if (n != sizeof errnum)
+        return 0;
+    errno = errnum;
+    return err_sys(e, "cannot run %s", command[0]);
+}
+
+int col_target_watch(struct col_target *t, int64_t pid, struct err *e)
+{
+    int fd;
+
+    if (t->n_watch == COL_MAX_PIDS)
+        return err_set(e, ERR_LIMIT, "more than %d processes", COL_MAX_PIDS);
+    fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+    if (fd < 0)
+        return err_sys(e, "process %ld", (long)pid);
+    t->watch[t->n_watch++] = fd;
+    return 0;
+}
+
+static uint64_t timeval_ns(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
+}
+
+static void reap(struct col_target *t, int flags)
+{
+    struct rusage u;
+    int status;
+
+    if (t->ended || !t->pid || wait4(t->pid, &status, flags, &u) != t->pid)
+        return;
+    t->ended = true;
+    t->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    t->cpu_ns = timeval_ns(u.ru_utime) + timeval_ns(u.ru_stime);
+}
+
+/* Ctrl-C reaches the command from the terminal as well; what only we were sent is passed on. */
+static void take_signals(struct col_target *t)
+{
+    struct signalfd_siginfo s;
+
+    while (read(t->signals, &s, sizeof s) == (ssize_t)sizeof s) {
+        if (t->pid && !t->ended && s.ssi_code != SI_KERNEL)
+            kill(t->pid, (int)s.ssi_signo);
+        if (!t->stops++)
+            t->stop_ns = clock_mono_ns();
+        /* A program may make something of its own of Ctrl-C: only the second is for us. */
+        if (s.ssi_signo != SIGINT || !t->pid || t->stops > 1 || s.ssi_code != SI_KERNEL)
+            t->stop_now = true;
+    }
+}
+
+static void take_ends(struct col_target *t)
+{
+    for (size_t i = 0; i < t->n_watch; i++) {
+        struct pollfd p = { .fd = t->watch[i], .events = POLLIN };
+
+        if (t->watch[i] >= 0 && poll(&p, 1, 0) > 0) {
+            close(t->watch[i]);
+            t->watch[i] = -1;
+            t->n_gone++;
+        }
+    }
+}
+
+bool col_target_done(struct col_target *t)
+{
+    take_signals(t);
+    take_ends(t);
+    if (t->pid) {
+        reap(t, WNOHANG);
+        if (t->ended)
+            return true;
+        return t->stop_now && clock_mono_ns() - t->stop_ns > grace_ns;
+    }
+    return t->stop_now || (t->n_watch && t->n_gone == t->n_watch);
+}
+
+void col_target_finish(struct col_target *t)
+{
+    if (!t->pid || t->ended)
+        return;
+    if (t->go < 0)
+        kill(t->pid, SIGTERM);
+    else
+        kill(t->pid, SIGKILL); /* still waits for the word to start */
+    for (int i = 0; i < 200 && !t->ended; i++) {
+        reap(t, WNOHANG);
+        if (!t->ended)
+            poll(NULL, 0, 10);
+    }
+}
+
+void col_target_release(struct col_target *t)
+{
+    if (t->go >= 0) {
+        close(t->go);
+        reap(t, 0);
+    }
+    if (t->failure >= 0)
+        close(t->failure);
+    for (size_t i = 0; i < t->n_watch; i++)
+        if (t->watch[i] >= 0)
+            close(t->watch[i]);
+    if (t->signals >= 0) {
+        close(t->signals);
+        sigprocmask(SIG_SETMASK, &t->old_mask, NULL);
+    }
+}
