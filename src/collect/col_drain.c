@@ -105,8 +105,12 @@ static void on_sample(struct col_session *s, const struct col_record *r)
     if (event == COL_EVENT_SWITCH)
         return;
     out.metric = s->metric[event];
-    if (event == 0 && out.stack)
-        add_self(s, out.stack, r->period);
+    if (event == 0) {
+        s->first_samples++;
+        s->sampled_ns += s->events.v[0].is_clock ? r->period : 0;
+        if (out.stack)
+            add_self(s, out.stack, r->period);
+    }
     s->sum.samples++;
     s->in.out->sample(s->in.out, &out);
 }
@@ -142,7 +146,7 @@ static void fill_head(struct col_session *s, size_t cpu)
             s->head_size[cpu] = n;
             return;
         }
-        s->sum.unreadable++;
+        s->broken_records++;
         col_ring_next(ring, n);
     }
 }

@@ -60,36 +60,32 @@ static bool is_refusal(int errnum)
     return errnum == EACCES || errnum == EPERM;
 }
 
-void col_probe_remedy(int errnum, char *why, size_t cap)
+void col_probe_explain(int errnum, struct col_probe *p)
 {
     long level = (long)map_read_int("/proc/sys/kernel/perf_event_paranoid", -2);
 
-    if (errnum == ENOSYS)
-        snprintf(why, cap, "this kernel or its seccomp filter has no perf_event_open; in a "
-                           "container start it with --cap-add PERFMON");
-    else if (!is_refusal(errnum))
-        snprintf(why, cap, "%s", strerror(errnum));
-    else if (level >= 3)
-        snprintf(why, cap, "kernel.perf_event_paranoid is %ld: sudo sysctl "
-                           "kernel.perf_event_paranoid=2, or run as root", level);
-    else if (level > 0)
-        snprintf(why, cap, "kernel.perf_event_paranoid is %ld: sudo sysctl "
-                           "kernel.perf_event_paranoid=%d, or give CAP_PERFMON", level,
-                 level > 1 ? 1 : 0);
-    else
-        snprintf(why, cap, "refused in spite of kernel.perf_event_paranoid %ld, so by a container "
-                           "or sandbox: start it with --cap-add PERFMON", level);
+    if (errnum == ENOSYS || (is_refusal(errnum) && level <= 0)) {
+        snprintf(p->why, sizeof p->why, "a container or sandbox refuses perf_event_open");
+        snprintf(p->remedy, sizeof p->remedy, "start it with --cap-add PERFMON");
+    } else if (is_refusal(errnum)) {
+        snprintf(p->why, sizeof p->why, "kernel.perf_event_paranoid is %ld", level);
+        snprintf(p->remedy, sizeof p->remedy,
+                 "sudo sysctl kernel.perf_event_paranoid=%d, or run as root or with CAP_PERFMON",
+                 level > 2 ? 2 : level > 1 ? 1 : 0);
+    } else {
+        snprintf(p->why, sizeof p->why, "%s", strerror(errnum));
+    }
 }
 
 static int no_rung(int errnum, bool system_wide, struct err *e)
 {
-    char why[256];
+    struct col_probe p = { 0 };
 
-    col_probe_remedy(errnum, why, sizeof why);
-    err_set(e, ERR_REFUSED, system_wide ? "the kernel refuses to sample the whole machine (%s)"
-                                        : "the kernel refuses to sample this program (%s)",
-            strerror(errnum));
-    err_hint(e, "%s", why);
+    col_probe_explain(errnum, &p);
+    err_set(e, ERR_REFUSED, "the kernel refuses to sample %s: %s",
+            system_wide ? "the whole machine" : "this program", p.why);
+    if (p.remedy[0])
+        err_hint(e, "%s", p.remedy);
     return -1;
 }
 
@@ -167,7 +163,7 @@ int col_probe(struct col_events *events, enum col_levels levels, bool system_wid
         if (r != col_rungs && levels == COL_USER_ONLY)
             snprintf(p->why, sizeof p->why, "as asked");
         else if (r != col_rungs)
-            col_probe_remedy(first_refusal(events, false, system_wide, lbr), p->why, sizeof p->why);
+            col_probe_explain(first_refusal(events, false, system_wide, lbr), p);
         p->build_ids = kernel_has_build_ids();
         return 0;
     }

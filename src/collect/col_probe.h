@@ -21,7 +21,8 @@ extern const struct col_rung col_rungs[]; /* best first, ended by a NULL name */
 
 struct col_probe {
     const struct col_rung *rung;
-    char why[256];     /* why not the first rung, "" when it is */
+    char why[160];     /* why not the first rung, "" when it is */
+    char remedy[160];  /* what would give it */
     char instead[128]; /* what stands in for an event that is not there, "" when none */
     bool build_ids;    /* the kernel puts build ids into mmap records */
 };
@@ -33,7 +34,7 @@ int col_probe(struct col_events *events, enum col_levels levels, bool system_wid
 
 /* 0 when EV can be opened so, else the errno. */
 int col_probe_open(const struct col_event *ev, bool no_kernel, bool system_wide, bool lbr);
-/* A sentence about what stands in the way of perf_event_open, and what to do about it. */
-void col_probe_remedy(int errnum, char *why, size_t cap);
+/* What stands in the way of perf_event_open, into P->why, and what to do about it. */
+void col_probe_explain(int errnum, struct col_probe *p);
 
 #endif

@@ -8,9 +8,9 @@
 #include "collect/col_proc.h"
 
 #if defined(__aarch64__)
-enum { ARCH = UNW_AARCH64 };
+static const enum unw_arch arch = UNW_AARCH64;
 #else
-enum { ARCH = UNW_X86_64 };
+static const enum unw_arch arch = UNW_X86_64;
 #endif
 
 void col_process_init(struct col_processes *p, struct intern *in, struct col_modules *modules)
@@ -89,7 +89,7 @@ static struct col_process *add_process(struct col_processes *p, const struct pro
     x->pid = x->inner_pid = info->pid;
     x->info = *info;
     x->root_fd = -1;
-    x->space = space ? space : space_new(unw_space_new(ARCH));
+    x->space = space ? space : space_new(unw_space_new(arch));
     x->id = intern_process(p->in, info);
     vec_push(&p->process, x);
     umap_put(&p->by_pid, (uint64_t)info->pid, (uint32_t)p->process.n);
@@ -188,7 +188,7 @@ struct col_thread *col_process_thread(struct col_processes *p, int64_t pid, int6
     return add_thread(p, x, tid, intern_cstr(p->in, name), p->start_ns);
 }
 
-static void on_mmap(struct col_processes *p, const struct col_record *r)
+static void on_map(struct col_processes *p, const struct col_record *r)
 {
     struct col_mapping w = { .start = r->start, .end = r->start + r->size,
                              .file_offset = r->file_offset, .inode = r->inode,
@@ -207,7 +207,7 @@ static void on_exec(struct col_processes *p, struct col_process *x)
     char command[4096];
 
     space_drop(x->space);
-    x->space = space_new(unw_space_new(ARCH));
+    x->space = space_new(unw_space_new(arch));
     if (col_proc_command(x->pid, command, sizeof command) > 0)
         x->info.command = intern_cstr(p->in, command);
     col_proc_namespaces(x->pid, &x->mount_ns, &x->inner_pid, &x->root_fd);
@@ -260,7 +260,7 @@ static void on_fork(struct col_processes *p, const struct col_record *r)
     add_thread(p, x, r->tid, parent->info.name, r->time_ns);
 }
 
-static void on_exit(struct col_processes *p, const struct col_record *r)
+static void on_end(struct col_processes *p, const struct col_record *r)
 {
     struct col_thread *t = col_process_find_thread(p, r->tid);
 
@@ -281,7 +281,7 @@ void col_process_record(struct col_processes *p, const struct col_record *r)
 {
     switch (r->type) {
     case PERF_RECORD_MMAP2:
-        on_mmap(p, r);
+        on_map(p, r);
         break;
     case PERF_RECORD_COMM:
         on_comm(p, r);
@@ -290,7 +290,7 @@ void col_process_record(struct col_processes *p, const struct col_record *r)
         on_fork(p, r);
         break;
     case PERF_RECORD_EXIT:
-        on_exit(p, r);
+        on_end(p, r);
         break;
     default:
         break;

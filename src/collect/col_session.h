@@ -40,9 +40,9 @@ struct col_session {
     size_t *head_size;       /* 0: none */
 
     uint64_t start_ns, stop_ns;
-    uint64_t side_lost, last_check_ns;
+    uint64_t side_lost, broken_records, last_check_ns;
+    uint64_t first_samples, sampled_ns; /* of the first event: how many, and their weight as time */
     struct col_stack_counts last_counts;
-    uint32_t big_after; /* samples before the change to big copies, 0: none */
 };
 
 /* Read what the rings hold and turn it into samples.  FINAL: nothing more will come. */

@@ -1,0 +1,241 @@
+/* cmd_record.c - record a program, a running process or the machine into a file.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/input.h"
+#include "collect/collect.h"
+#include "store/store.h"
+#include "text/human.h"
+#include "text/progress.h"
+
+struct record_args {
+    const char *output, *graph, *call_graph, *pin;
+    struct opt_list events, pids;
+    uint64_t frequency;
+    double duration, delay;
+    bool system_wide, kernel, user, no_children, no_source, wall, quiet;
+};
+
+#define AT(field) offsetof(struct record_args, field)
+static const struct option record_options[] = {
+    { OPT_STR, 'o', "output", AT(output), "FILE", "write to FILE (profile.fathom); - is standard output" },
+    { OPT_U64, 'F', "frequency", AT(frequency), "HZ", "samples per second and CPU (999)" },
+    { OPT_OPT_STR, 'g', "graph", AT(graph), "MODE", "how stacks are taken: auto, fp[,DEPTH], dwarf[,BYTES], lbr, none" },
+    { OPT_STR, 0, "call-graph", AT(call_graph), "MODE", "the same as --graph" },
+    { OPT_LIST, 'e', "event", AT(events), "EVENT,...", "what to sample, several become several metrics" },
+    { OPT_LIST, 'p', "pid", AT(pids), "PID", "record a running process; may be given often" },
+    { OPT_FLAG, 'a', "all", AT(system_wide), NULL, "record the whole machine" },
+    { OPT_SECONDS, 'd', "duration", AT(duration), "SECONDS", "stop after so long; a command started here is ended" },
+    { OPT_SECONDS, 0, "delay", AT(delay), "SECONDS", "let so much pass before sampling" },
+    { OPT_FLAG, 0, "wall", AT(wall), NULL, "waiting as well as running" },
+    { OPT_FLAG, 0, "kernel", AT(kernel), NULL, "only what runs in the kernel" },
+    { OPT_FLAG, 0, "user", AT(user), NULL, "only what runs in user space" },
+    { OPT_STR, 0, "pin", AT(pin), "CPUS", "CPUs the command may use, such as 0,2-3" },
+    { OPT_FLAG, 0, "no-children", AT(no_children), NULL, "only the command itself and its threads" },
+    { OPT_FLAG, 0, "no-source", AT(no_source), NULL, "keep no source text and no code in the file" },
+    { OPT_FLAG, 'q', "quiet", AT(quiet), NULL, "no progress and no summary" },
+    { 0 },
+};
+static const struct opts_table record_tables[] = { { record_options, 0 }, { 0 } };
+
+struct run { /* what tick() needs */
+    struct store_writer *writer;
+    struct progress progress;
+    uint64_t flushed_ns;
+};
+
+static void on_tick(void *context, const struct col_summary *now)
+{
+    struct run *r = context;
+
+    progress_show(&r->progress, "recording %s: %s samples, %s lost, %s",
+                  human_ns((double)now->wall_ns).s, human_count((int64_t)now->samples).s,
+                  human_count((int64_t)now->lost).s,
+                  human_bytes((double)store_writer_bytes(r->writer)).s);
+    if (now->wall_ns - r->flushed_ns >= 1000000000u) {
+        store_writer_flush(r->writer); /* so that a killed recorder leaves what it had */
+        r->flushed_ns = now->wall_ns;
+    }
+}
+
+static int take_pids(const struct opt_list *list, struct col_options *o, struct err *e)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const char *p = list->v[i];
+
+        do {
+            char *end;
+            long pid = strtol(p, &end, 10);
+
+            if (end == p || pid <= 0 || (*end && *end != ','))
+                return err_set(e, ERR_USAGE, "-p: \"%s\" is not a process number", list->v[i]);
+            if (o->n_pids == COL_MAX_PIDS)
+                return err_set(e, ERR_USAGE, "-p: more than %d processes", COL_MAX_PIDS);
+            o->pids[o->n_pids++] = pid;
+            p = end + (*end == ',');
+        } while (*p);
+    }
+    return 0;
+}
+
+static int take_options(const struct record_args *a, const struct opts_rest *rest,
+                        struct col_options *o, struct err *e)
+{
+    int targets;
+
+    o->command = rest->command && rest->command[0] ? rest->command : NULL;
+    o->system_wide = a->system_wide;
+    o->frequency_hz = a->frequency;
+    o->duration_s = a->duration;
+    o->delay_s = a->delay;
+    o->pin = a->pin;
+    o->no_children = a->no_children;
+    o->no_source = a->no_source;
+    o->wall = a->wall;
+    o->levels = a->kernel && !a->user   ? COL_KERNEL_ONLY
+                : a->user && !a->kernel ? COL_USER_ONLY
+                                        : COL_KERNEL_AND_USER;
+    if (take_pids(&a->pids, o, e) < 0)
+        return -1;
+    if (col_parse_graph(a->call_graph ? a->call_graph : a->graph ? a->graph : "", o, e) < 0)
+        return -1;
+    if (a->frequency > 100000)
+        return err_set(e, ERR_USAGE, "-F: more than 100,000 samples a second is not possible");
+    targets = (o->command && !o->system_wide) + (o->n_pids > 0) + o->system_wide;
+    if (targets == 0)
+        err_hint(e, "fathom record -- ./program, or -p PID, or -a");
+    if (targets != 1)
+        return err_set(e, ERR_USAGE, targets ? "one of a command, -p and -a, not several"
+                                             : "nothing to record was named");
+    if (a->pin && !o->command)
+        return err_set(e, ERR_USAGE, "--pin is for a command that is started here");
+    return 0;
+}
+
+static char *join_events(const struct opt_list *list)
+{
+    struct buf b = { 0 };
+    char *text;
+
+    if (!list->n)
+        return NULL;
+    for (size_t i = 0; i < list->n; i++)
+        buf_printf(&b, "%s%s", i ? "," : "", list->v[i]);
+    text = mem_strdup(buf_text(&b));
+    buf_release(&b);
+    return text;
+}
+
+/* An earlier file of the name is kept as NAME.old. */
+static int open_output(const char *path, struct err *e)
+{
+    struct stat st;
+    int fd;
+
+    if (strcmp(path, "-") == 0) {
+        if (isatty(STDOUT_FILENO)) {
+            err_hint(e, "fathom record -o - -- CMD | fathom report -");
+            return err_set(e, ERR_USAGE, "standard output is a terminal: a profile is not text");
+        }
+        return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    }
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+        char *old = mem_printf("%s.old", path);
+        int rc = rename(path, old);
+
+        free(old);
+        if (rc < 0)
+            return err_sys(e, "cannot keep the old %s", path);
+    }
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return fd < 0 ? err_sys(e, "cannot write %s", path) : fd;
+}
+
+static void say_stacks(const struct col_summary *s)
+{
+    uint64_t all = s->rooted + s->cut + s->unreadable;
+
+    if (!all)
+        return;
+    fprintf(stderr, ", %.1f %% of stacks rooted", 100.0 * (double)s->rooted / (double)all);
+    if (s->joined)
+        fprintf(stderr, " (%s joined)", human_count((int64_t)s->joined).s);
+}
+
+static void summarise(const char *path, uint64_t bytes, const struct col_summary *s)
+{
+    bool named = strcmp(path, "-") != 0;
+
+    fprintf(stderr, "recorded %s: %s samples, %s lost, %.0f of %.0f Hz", human_ns((double)s->wall_ns).s,
+            human_count((int64_t)s->samples).s, human_count((int64_t)s->lost).s, s->rate_achieved,
+            s->rate_asked);
+    say_stacks(s);
+    fprintf(stderr, "\n%s, recorder used %s of CPU", s->rung, human_ns((double)s->own_cpu_ns).s);
+    if (s->why[0])
+        fprintf(stderr, "; %s", s->why);
+    if (named)
+        fprintf(stderr, "\nwrote %s to %s; next: fathom report%s%s\n", human_bytes((double)bytes).s,
+                path, strcmp(path, INPUT_DEFAULT) ? " " : "", strcmp(path, INPUT_DEFAULT) ? path : "");
+    else
+        fprintf(stderr, "\nwrote %s to standard output\n", human_bytes((double)bytes).s);
+}
+
+static int record_run(void *args, const struct opts_rest *rest, struct err *e)
+{
+    const struct record_args *a = args;
+    const char *path = a->output ? a->output : INPUT_DEFAULT;
+    struct col_options o = { 0 };
+    struct col_summary s = { 0 };
+    struct run r = { 0 };
+    struct sink *sink;
+    char *events = join_events(&a->events);
+    int fd = -1, rc = -1;
+
+    o.events = events;
+    if (take_options(a, rest, &o, e) < 0)
+        goto out;
+    fd = open_output(path, e);
+    if (fd < 0)
+        goto out;
+    r.writer = store_writer_new(fd);
+    sink = store_writer_sink(r.writer);
+    progress_init(&r.progress, STDERR_FILENO);
+    r.progress.on &= !a->quiet;
+    o.tick = on_tick;
+    o.context = &r;
+    rc = col_record(&o, sink, &s, e);
+    progress_clear(&r.progress);
+    if (sink->end(sink, rc < 0 ? NULL : e) < 0)
+        rc = rc < 0 ? rc : err_wrap(e, "%s", path);
+    if (rc == 0 && !a->quiet)
+        summarise(path, store_writer_bytes(r.writer), &s);
+    rc = rc < 0 ? rc : s.exit_status;
+out:
+    store_writer_free(r.writer);
+    if (fd >= 0)
+        close(fd);
+    free(events);
+    return rc;
+}
+
+const struct command cmd_record = {
+    .name = "record",
+    .summary = "record where a program spends its time",
+    .usage = "record [options] [--] CMD...\nrecord [options] -p PID\nrecord [options] -a",
+    .examples = "  fathom record -- ./prog args       profile a command into profile.fathom\n"
+                "  fathom record -p 1234 -d 10        a running process, for ten seconds\n"
+                "  fathom record -F 9999 -o x.fathom -- ./prog\n"
+                "  fathom record --wall -- ./server   waiting as well as running",
+    .options = record_tables,
+    .args_size = sizeof(struct record_args),
+    .stop_at_operand = 1,
+    .run = record_run,
+};

@@ -1,0 +1,170 @@
+/* col_quality.c - what was recorded, where, and how well, as the keys of profile/meta.def.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "collect/col_session.h"
+
+static void say(struct col_session *s, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void say(struct col_session *s, const char *key, const char *fmt, ...)
+{
+    va_list ap;
+    char text[4096];
+
+    if (!s->in.out->meta)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    s->in.out->meta(s->in.out, key, text);
+}
+
+static void say_count(struct col_session *s, const char *key, uint64_t n)
+{
+    say(s, key, "%" PRIu64, n);
+}
+
+static void say_cpu(struct col_session *s)
+{
+    char text[4096], *p;
+
+    if (map_read_text("/proc/cpuinfo", text, sizeof text) < 0)
+        return;
+    p = strstr(text, "model name");
+    p = p ? strchr(p, ':') : NULL;
+    if (!p)
+        return;
+    p += 1 + strspn(p + 1, " \t");
+    p[strcspn(p, "\n")] = 0;
+    say(s, "cpu", "%s", p);
+}
+
+static void say_machine(struct col_session *s)
+{
+    struct utsname u;
+    char text[256];
+
+    if (uname(&u) == 0) {
+        say(s, "host", "%s", u.nodename);
+        say(s, "kernel", "%s %s %s", u.sysname, u.release, u.machine);
+        say(s, "arch", "%s", u.machine);
+    }
+    say_count(s, "cpus", s->perf.n_cpus);
+    say_cpu(s);
+    if (map_read_text("/sys/hypervisor/type", text, sizeof text) > 0)
+        say(s, "virtualisation", "%s", text);
+}
+
+static void say_command(struct col_session *s)
+{
+    const struct col_options *o = s->options;
+    struct buf b = { 0 };
+    char folder[4096];
+
+    for (size_t i = 0; o->command && o->command[i]; i++)
+        buf_printf(&b, "%s%s", i ? " " : "", o->command[i]);
+    for (size_t i = 0; i < o->n_pids; i++)
+        buf_printf(&b, "%s%" PRId64, i ? "," : "process ", o->pids[i]);
+    if (o->system_wide)
+        buf_str(&b, "whole machine");
+    say(s, "command", "%s", buf_text(&b));
+    buf_release(&b);
+    if (getcwd(folder, sizeof folder))
+        say(s, "folder", "%s", folder);
+}
+
+static const char *graph_name(enum col_graph g)
+{
+    static const char *const names[] = { [COL_GRAPH_AUTO] = "auto", [COL_GRAPH_FP] = "fp",
+                                         [COL_GRAPH_DWARF] = "dwarf", [COL_GRAPH_LBR] = "lbr",
+                                         [COL_GRAPH_NONE] = "none" };
+
+    return names[g];
+}
+
+void col_quality_start(struct col_session *s)
+{
+    struct buf events = { 0 };
+    char date[64];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    say(s, "producer", "fathom " FATHOM_VERSION);
+    say_command(s);
+    say_machine(s);
+    say(s, "clock", "monotonic");
+    if (localtime_r(&now, &tm) && strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", &tm))
+        say(s, "date", "%s", date);
+    say_count(s, "start_ns", s->start_ns);
+    for (size_t i = 0; i < s->events.n; i++)
+        buf_printf(&events, "%s%s", i ? "," : "", s->events.v[i].name);
+    say(s, "events", "%s", buf_text(&events));
+    buf_release(&events);
+    say_count(s, "rate_asked", s->plan.frequency_hz);
+    say(s, "call_graph", "%s", graph_name(s->plan.graph));
+    say(s, "rung", "%s", s->probe.rung->name);
+    if (s->probe.why[0])
+        say(s, "rung_why", "%s", s->probe.why);
+    if (s->probe.remedy[0])
+        say(s, "remedy", "%s", s->probe.remedy);
+    if (s->probe.instead[0])
+        say(s, "events_why", "%s", s->probe.instead);
+}
+
+void col_quality_summary(struct col_session *s)
+{
+    const struct col_stack_counts *c = &s->stacks.counts;
+    struct col_summary *sum = &s->sum;
+
+    sum->rooted = c->rooted;
+    sum->joined = c->joined;
+    sum->cut = c->cut;
+    sum->unreadable = c->lost + s->broken_records;
+    sum->wall_ns = (s->stop_ns ? s->stop_ns : clock_mono_ns()) - s->start_ns;
+    sum->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    sum->processes = s->processes.process.n;
+    sum->threads = s->processes.thread.n;
+    sum->rung = s->probe.rung->name;
+    snprintf(sum->why, sizeof sum->why, "%s", s->probe.why);
+    sum->rate_asked = (double)s->plan.frequency_hz;
+    sum->copy_bytes = s->perf.big ? s->plan.big_copy_bytes : s->plan.copy_bytes;
+    sum->target_cpu_ns = s->target.cpu_ns ? s->target.cpu_ns : s->sampled_ns;
+    sum->rate_achieved = sum->target_cpu_ns
+                             ? (double)s->first_samples * 1e9 / (double)sum->target_cpu_ns
+                             : 0;
+    sum->exit_status = s->target.status;
+}
+
+void col_quality_end(struct col_session *s)
+{
+    const struct col_summary *q = &s->sum;
+
+    col_quality_summary(s);
+    say_count(s, "duration_ns", q->wall_ns);
+    if (s->target.ended)
+        say(s, "exit_status", "%d", q->exit_status);
+    if (q->rate_achieved > 0)
+        say(s, "rate_achieved", "%.1f", q->rate_achieved);
+    say_count(s, "stack_bytes", q->copy_bytes);
+    say_count(s, "quality.samples", q->samples);
+    say_count(s, "quality.lost", q->lost);
+    say_count(s, "quality.records_lost", s->side_lost);
+    say_count(s, "quality.throttled", q->throttled);
+    say_count(s, "quality.stacks", s->stacks.counts.all);
+    say_count(s, "quality.rooted", q->rooted);
+    say_count(s, "quality.truncated", q->cut);
+    say_count(s, "quality.joined", q->joined);
+    say_count(s, "quality.unreadable", q->unreadable);
+    say_count(s, "quality.reopened", s->perf.big);
+    say_count(s, "quality.ring_bytes", s->perf.samples[0].size);
+    say_count(s, "quality.recorder_cpu_ns", q->own_cpu_ns);
+    say_count(s, "quality.target_cpu_ns", q->target_cpu_ns);
+}

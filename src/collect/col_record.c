@@ -1,0 +1,332 @@
+/* col_record.c - one recording from start to end.  SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "collect/col_proc.h"
+#include "collect/col_session.h"
+
+enum {
+    POLL_MS = 50,
+    COPY_BYTES = 32 << 10, /* as cheap for the target as 4 KB */
+    BIG_COPY_BYTES = 65528, /* the kernel's limit */
+    CHECK_STACKS = 100,     /* before judging how many were cut */
+    ATTACH_ROUNDS = 8,
+};
+static const uint64_t tick_ns = 100000000u, check_ns = 1000000000u;
+
+int col_parse_graph(const char *text, struct col_options *o, struct err *e)
+{
+    static const struct {
+        const char *name;
+        enum col_graph graph;
+    } modes[] = { { "auto", COL_GRAPH_AUTO }, { "fp", COL_GRAPH_FP }, { "dwarf", COL_GRAPH_DWARF },
+                  { "lbr", COL_GRAPH_LBR }, { "none", COL_GRAPH_NONE } };
+    size_t n = strcspn(text, ",");
+    unsigned long number = 0;
+    char *end = NULL;
+
+    if (text[n])
+        number = strtoul(text + n + 1, &end, 10);
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        if (*text && (strlen(modes[i].name) != n || strncmp(text, modes[i].name, n) != 0))
+            continue;
+        o->graph = modes[i].graph;
+        if (!end)
+            return 0;
+        if (*end || (o->graph == COL_GRAPH_DWARF && (number < 512 || number > BIG_COPY_BYTES)) ||
+            (o->graph == COL_GRAPH_FP && (number < 1 || number > 1024)) ||
+            (o->graph != COL_GRAPH_FP && o->graph != COL_GRAPH_DWARF))
+            break;
+        if (o->graph == COL_GRAPH_FP)
+            o->depth = (uint32_t)number;
+        else
+            o->copy_bytes = (uint32_t)number & ~7u;
+        return 0;
+    }
+    err_set(e, ERR_USAGE, "-g: \"%s\" is not a way to take stacks", text);
+    err_hint(e, "auto, fp[,DEPTH], dwarf[,BYTES up to %d], lbr, none", BIG_COPY_BYTES);
+    return -1;
+}
+
+/* --- set-up --- */
+
+static void make_plan(struct col_session *s)
+{
+    const struct col_options *o = s->options;
+    struct col_plan *p = &s->plan;
+
+    p->events = &s->events;
+    p->frequency_hz = o->frequency_hz ? o->frequency_hz : COL_DEFAULT_HZ;
+    p->graph = o->graph;
+    p->depth = o->depth;
+    if (o->graph == COL_GRAPH_AUTO || o->graph == COL_GRAPH_DWARF)
+        p->copy_bytes = o->copy_bytes ? o->copy_bytes : COPY_BYTES;
+    if (o->graph == COL_GRAPH_AUTO && !o->copy_bytes)
+        p->big_copy_bytes = BIG_COPY_BYTES;
+    p->no_kernel = s->probe.rung->no_kernel;
+    p->no_user = o->levels == COL_KERNEL_ONLY;
+    p->build_ids = s->probe.build_ids;
+    p->inherit = !o->system_wide;
+    p->threads_only = o->no_children;
+    p->on_exec = o->command && !o->system_wide;
+    p->delayed = o->delay_s > 0;
+}
+
+static int choose_events(struct col_session *s, struct err *e)
+{
+    const struct col_options *o = s->options;
+
+    if (o->events)
+        return col_event_parse(o->events, &s->events, e);
+    /* With waiting beside it, running must be in nanoseconds as well. */
+    return col_event_parse(o->wall ? "cpu-clock" : "cycles", &s->events, e);
+}
+
+static void define_metrics(struct col_session *s)
+{
+    s->metric = mem_zalloc((s->events.n + 1) * sizeof *s->metric);
+    for (size_t i = 0; i < s->events.n; i++) {
+        const struct col_event *ev = &s->events.v[i];
+        struct metric m = { .name = intern_cstr(&s->in, ev->name),
+                            .unit = intern_cstr(&s->in, ev->unit) };
+
+        if (ev->is_clock) {
+            m.about = intern_cstr(&s->in, "time running on a CPU");
+            m.period = 1000000000u / s->plan.frequency_hz;
+        }
+        if (ev->every_one)
+            m.flags = METRIC_EXACT;
+        s->metric[i] = intern_metric(&s->in, &m);
+    }
+}
+
+static void raise_file_limit(void)
+{
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+        r.rlim_cur = r.rlim_max < 1 << 20 ? r.rlim_max : 1 << 20;
+        setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
+/* All threads there are; those they make later inherit the events.  A thread may be made by one
+ * that has none yet, so look again until nothing is new. */
+static int attach(struct col_session *s, int64_t pid, struct err *e)
+{
+    struct umap seen = { 0 };
+    bool any = false, more = true;
+    int rc = 0;
+
+    for (int round = 0; round < ATTACH_ROUNDS && more && rc >= 0; round++) {
+        struct col_tids tids = { 0 };
+
+        more = false;
+        col_proc_threads(pid, &tids);
+        for (size_t i = 0; i < tids.n && rc >= 0; i++) {
+            if (umap_find(&seen, (uint64_t)tids.v[i]))
+                continue;
+            umap_put(&seen, (uint64_t)tids.v[i], 1);
+            more = true;
+            rc = col_perf_add(&s->perf, tids.v[i], e);
+            any |= rc == 0;
+        }
+        vec_release(&tids);
+    }
+    umap_release(&seen);
+    if (rc < 0)
+        return err_wrap(e, "process %ld", (long)pid);
+    return any ? 0 : err_set(e, ERR_MISSING, "there is no process %ld", (long)pid);
+}
+
+static void know_threads(struct col_session *s, int64_t pid)
+{
+    struct col_tids tids = { 0 };
+
+    col_process_attach(&s->processes, pid);
+    col_proc_threads(pid, &tids);
+    for (size_t i = 0; i < tids.n; i++)
+        col_process_thread(&s->processes, pid, tids.v[i]);
+    vec_release(&tids);
+}
+
+static int open_all(struct col_session *s, struct err *e)
+{
+    const struct col_options *o = s->options;
+
+    raise_file_limit();
+    if (o->command && col_target_spawn(&s->target, o->command, o->pin, e) < 0)
+        return -1;
+    if (o->system_wide)
+        return col_perf_add(&s->perf, -1, e);
+    if (o->command)
+        return col_perf_add(&s->perf, s->target.pid, e);
+    for (size_t i = 0; i < o->n_pids; i++)
+        if (col_target_watch(&s->target, o->pids[i], e) < 0 || attach(s, o->pids[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+static int begin(struct col_session *s, struct err *e)
+{
+    const struct col_options *o = s->options;
+
+    s->start_ns = s->last_check_ns = s->processes.start_ns = clock_mono_ns();
+    if (!s->plan.on_exec) {
+        col_perf_start_side(&s->perf);
+        for (size_t i = 0; i < o->n_pids; i++)
+            know_threads(s, o->pids[i]);
+        if (!s->plan.delayed)
+            col_perf_start(&s->perf);
+    }
+    return o->command ? col_target_go(&s->target, o->command, e) : 0;
+}
+
+/* --- while it runs --- */
+
+/* Long stacks need more bytes than are cheap: change over when they turn out to be common. */
+static void check_copies(struct col_session *s, uint64_t now)
+{
+    const struct col_stack_counts *c = &s->stacks.counts, *l = &s->last_counts;
+    uint64_t n = c->all - l->all;
+
+    if (s->perf.big || n < CHECK_STACKS)
+        return;
+    if ((c->short_copies - l->short_copies) * 100 > n)
+        col_perf_use_big(&s->perf);
+    if (now - s->last_check_ns >= check_ns) {
+        s->last_counts = *c;
+        s->last_check_ns = now;
+    }
+}
+
+struct wait_set {
+    struct pollfd *v;
+    size_t n;
+};
+
+static struct wait_set wait_set_of(struct col_session *s)
+{
+    struct wait_set w = { mem_zalloc((2 * s->perf.n_cpus + 1 + COL_MAX_PIDS) * sizeof *w.v), 0 };
+
+    for (size_t i = 0; i < s->perf.n_cpus; i++) {
+        if (s->perf.samples[i].page)
+            w.v[w.n++] = (struct pollfd){ .fd = s->perf.samples[i].fd, .events = POLLIN };
+        if (s->perf.side[i].page)
+            w.v[w.n++] = (struct pollfd){ .fd = s->perf.side[i].fd, .events = POLLIN };
+    }
+    w.v[w.n++] = (struct pollfd){ .fd = s->target.signals, .events = POLLIN };
+    for (size_t i = 0; i < s->target.n_watch; i++)
+        w.v[w.n++] = (struct pollfd){ .fd = s->target.watch[i], .events = POLLIN };
+    return w;
+}
+
+static void wait_for_something(struct wait_set *w, int timeout_ms)
+{
+    poll(w->v, w->n, timeout_ms);
+    for (size_t i = 0; i < w->n; i++)
+        if (w->v[i].revents & (POLLHUP | POLLERR | POLLNVAL))
+            w->v[i].fd = -1; /* its threads are gone: it would wake us for ever */
+}
+
+static bool time_is_up(const struct col_session *s, uint64_t now)
+{
+    const struct col_options *o = s->options;
+
+    return o->duration_s > 0 && now - s->start_ns >= (uint64_t)((o->duration_s + o->delay_s) * 1e9);
+}
+
+static void run(struct col_session *s)
+{
+    const struct col_options *o = s->options;
+    struct wait_set w = wait_set_of(s);
+    uint64_t last_tick = s->start_ns;
+    bool delayed = s->plan.delayed;
+
+    while (!col_target_done(&s->target)) {
+        uint64_t now;
+
+        wait_for_something(&w, POLL_MS);
+        now = clock_mono_ns();
+        if (delayed && now - s->start_ns >= (uint64_t)(o->delay_s * 1e9)) {
+            col_perf_start(&s->perf);
+            delayed = false;
+        }
+        if (time_is_up(s, now))
+            break;
+        col_drain(s, false);
+        check_copies(s, now);
+        if (o->tick && now - last_tick >= tick_ns) {
+            col_quality_summary(s);
+            o->tick(o->context, &s->sum);
+            last_tick = now;
+        }
+    }
+    free(w.v);
+}
+
+static void finish(struct col_session *s)
+{
+    uint64_t lost;
+
+    col_perf_stop(&s->perf);
+    s->stop_ns = clock_mono_ns();
+    col_drain(s, false);
+    col_drain(s, true);
+    lost = col_perf_lost(&s->perf);
+    if (lost > s->sum.lost)
+        s->sum.lost = lost; /* a record of loss waits for room that may never come */
+    col_target_finish(&s->target);
+    col_names(s);
+    col_quality_end(s);
+}
+
+static void release(struct col_session *s)
+{
+    col_drain_release(s);
+    col_stack_release(&s->stacks);
+    col_process_release(&s->processes);
+    col_module_release(&s->modules);
+    col_perf_release(&s->perf);
+    col_target_release(&s->target);
+    vec_release(&s->events);
+    vec_release(&s->self);
+    free(s->metric);
+    intern_release(&s->in);
+}
+
+int col_record(const struct col_options *o, struct sink *out, struct col_summary *sum,
+               struct err *e)
+{
+    struct col_session s = { .options = o };
+    int rc = -1;
+
+    intern_init(&s.in, out);
+    col_module_init(&s.modules, &s.in);
+    col_process_init(&s.processes, &s.in, &s.modules);
+    col_stack_init(&s.stacks, &s.in, &s.processes, o->graph);
+    if (col_target_init(&s.target, e) < 0 || choose_events(&s, e) < 0 ||
+        col_probe(&s.events, o->levels, o->system_wide, o->graph == COL_GRAPH_LBR, &s.probe, e) < 0)
+        goto out;
+    make_plan(&s);
+    if (col_perf_init(&s.perf, &s.plan, e) < 0 || open_all(&s, e) < 0)
+        goto out;
+    define_metrics(&s);
+    if (begin(&s, e) < 0)
+        goto out;
+    col_quality_start(&s);
+    run(&s);
+    finish(&s);
+    rc = 0;
+out:
+    *sum = s.sum;
+    release(&s);
+    return rc;
+}
