@@ -214,7 +214,7 @@ static inline __attribute__((always_inline)) bool decode_as(struct column_job *j
         else if (kind == STORE_REAL)
             x = cur_u64(&j->c);
         else if (kind == STORE_PARENT)
-            x = (x = next_uint(&j->c)) ? (uint32_t)(j->first + i - x) : 0;
+            x = (x = next_uint(&j->c)) ? (uint64_t)j->first + i - x : 0;
         else
             x += next_int(&j->c);
         fits &= put_field(j->field + i * j->stride, size, kind == STORE_INT, x);
@@ -257,7 +257,7 @@ bool store_decode(struct store_scan *s, const struct store_head *h, const unsign
         struct column_job j = { cur_sub(&raw, cur_uleb(&raw)), records->data + k->offset,
                                 t->record_size, h->records, h->first };
 
-        if (j.c.failed || !(k->kind == STORE_BYTES ? decode_bytes(&j) : decode_numbers(&j, k)))
+        if (j.c.failed || !(store_kind_is_text(k->kind) ? decode_bytes(&j) : decode_numbers(&j, k)))
             return false;
     }
     records->n = (size_t)h->records * t->record_size;

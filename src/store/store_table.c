@@ -23,7 +23,8 @@ static const struct store_column columns[] = {
 #define COLUMN(chunk, column, kind, refers)                          \
     { #column, STORE_##kind, STORE_##refers,                         \
       (uint16_t)offsetof(record_of_##chunk, column),                 \
-      (uint16_t)sizeof(((record_of_##chunk *)0)->column) },
+      (uint16_t)sizeof(((record_of_##chunk *)0)->column),            \
+      _Generic(((record_of_##chunk *)0)->column, int32_t: true, int64_t: true, default: false) },
 #include "store/store.def"
 #undef CHUNK
 #undef COLUMN

@@ -17,10 +17,16 @@ enum store_kind {
     STORE_ID,     /* the same, never 0 */
     STORE_PARENT, /* own id less this id, as UINT; 0 for none */
     STORE_REAL,   /* 8 bytes, IEEE 754 */
-    STORE_BYTES,  /* all lengths as UINT, then all bytes */
+    STORE_TEXT,   /* UTF-8: all lengths as UINT, then all bytes */
+    STORE_BYTES,  /* the same for bytes that are no text */
 };
 
-struct store_text { /* a BYTES field */
+static inline bool store_kind_is_text(enum store_kind kind)
+{
+    return kind == STORE_TEXT || kind == STORE_BYTES;
+}
+
+struct store_text { /* a TEXT or BYTES field */
     const unsigned char *p;
     size_t n;
 };
@@ -81,6 +87,7 @@ struct store_column {
     enum store_kind kind;
     enum store_type refers; /* STORE_none unless REF, ID or PARENT */
     uint16_t offset, size;  /* in the record */
+    bool is_signed;         /* the field, for printing */
 };
 
 struct store_chunk {

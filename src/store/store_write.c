@@ -13,7 +13,7 @@
 #include "text/out.h"
 
 enum {
-    LEVEL = 3,
+    LEVEL = 5,
     FLUSH_BYTES = 256 << 10,
     MIN_ZSTD = 48,        /* a smaller chunk is put down as it is */
     MAX_TEXT = 16 << 20,  /* of one string, source file or piece of code */
@@ -25,7 +25,7 @@ struct table { /* records of one type, waiting */
     uint64_t total;   /* records since the beginning */
     uint64_t last[STORE_MAX_COLUMNS];
     struct buf column[STORE_MAX_COLUMNS];
-    struct buf bytes[STORE_MAX_COLUMNS]; /* of a BYTES column, after the lengths */
+    struct buf bytes[STORE_MAX_COLUMNS]; /* of a TEXT or BYTES column, after the lengths */
 };
 
 struct store_writer {
@@ -64,7 +64,7 @@ static void put_column(struct table *t, uint8_t i, const struct store_column *k,
     struct store_text text;
     uint64_t x, own = (uint64_t)t->first + t->records;
 
-    if (k->kind == STORE_BYTES) {
+    if (store_kind_is_text(k->kind)) {
         memcpy(&text, field, sizeof text);
         buf_uleb(&t->column[i], text.n);
         buf_add(&t->bytes[i], text.p, text.n);

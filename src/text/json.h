@@ -33,6 +33,7 @@ void json_strn(struct json *j, const char *s, size_t n);
 void json_u64(struct json *j, uint64_t x);
 void json_i64(struct json *j, int64_t x);
 void json_num(struct json *j, double x, int decimals);
+void json_real(struct json *j, double x); /* all its digits */
 void json_bool(struct json *j, bool x);
 void json_null(struct json *j);
 /* key and value at once */

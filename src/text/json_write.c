@@ -175,6 +175,15 @@ void json_num(struct json *j, double x, int decimals)
         out_str(j->out, "null");
 }
 
+void json_real(struct json *j, double x)
+{
+    before_item(j);
+    if (isfinite(x))
+        out_printf(j->out, "%.17g", x);
+    else
+        out_str(j->out, "null");
+}
+
 void json_bool(struct json *j, bool x)
 {
     before_item(j);
