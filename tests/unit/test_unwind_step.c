@@ -2,7 +2,8 @@
  * instruction must unwind to the root.  One instruction changes the callers by at most
  * one call or return, which each walk is held to.  x86_64 only.
  * SPDX-License-Identifier: Apache-2.0 */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#include "unw_self.h"
+#if defined __x86_64__ && !defined UNW_SELF_SANITIZED
 #include "test.h"
 
 #include <alloca.h>
@@ -17,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "unw_self.h"
 
 enum { MOST = 100, STACK = 1 << 16, STEPS = 60000 };
 

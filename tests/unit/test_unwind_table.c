@@ -158,6 +158,7 @@ TEST(unwind_table_knows_function_starts)
 TEST(unwind_table_refuses_what_is_not_elf_of_a_known_machine)
 {
     unsigned char bytes[64] = "not an ELF file at all";
+    struct unw_table *t;
     struct err e = { 0 };
 
     CHECK(unw_table_build(bytes, sizeof bytes, &e) == NULL);
@@ -170,7 +171,9 @@ TEST(unwind_table_refuses_what_is_not_elf_of_a_known_machine)
     CHECK(unw_table_build(bytes, sizeof bytes, &e) == NULL);
     CHECK(strstr(e.msg, "another machine") != NULL);
     bytes[18] = EM_X86_64;
-    CHECK_EQ(unw_table_info(unw_table_build(bytes, sizeof bytes, NULL)).rows, 0);
+    t = unw_table_build(bytes, sizeof bytes, NULL);
+    CHECK_EQ(unw_table_info(t).rows, 0);
+    unw_table_free(t);
 }
 
 /* An ELF file with one executable segment and a compressed .debug_frame. */
@@ -224,10 +227,13 @@ TEST(unwind_table_reads_compressed_debug_frame)
     unw_table_free(t);
     for (size_t n = 0; n < elf.n; n++) /* cut anywhere: no harm */
         unw_table_free(unw_table_build(elf.data, n, NULL));
+    buf_release(&elf);
     elf = elf_with_compressed_frame(&frame, (uint64_t)1 << 60);
     t = unw_table_build(elf.data, elf.n, NULL);
     CHECK_EQ(unw_table_info(t).rows, 0);
     unw_table_free(t);
+    buf_release(&elf);
+    buf_release(&frame);
 }
 
 /* --- address spaces --- */

@@ -1,0 +1,114 @@
+/* fuzz_cfi.c - the unwinder's readers.  The first byte says what the rest is: an ELF image, the
+ * bytes of .eh_frame or of .debug_frame (x86_64 or aarch64), or a cache file, whose checksum is
+ * put right so that the checks behind it are reached.  What comes out is looked up and walked.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "unwind/unw_table.h"
+
+enum { ELF_IMAGE, EH_FRAME, DEBUG_FRAME, EH_FRAME_ARM, CACHE_FILE, KINDS };
+enum { CODE = 0x1000, CODE_SIZE = 0x40000, FRAMES = 64 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void use_body(const struct unw_body *b)
+{
+    uint64_t step = (b->header->end - b->header->start) / 64 + 1;
+    uint32_t sum = 0;
+
+    for (unsigned i = 0; i < 66; i++) {
+        const struct unw_row *row = unw_body_row(b, b->header->start + i * step);
+
+        if (row && (row->rule & UNW_ROW_RULE) < b->header->n_rules)
+            sum += b->rules[row->rule & UNW_ROW_RULE].cfa;
+    }
+    __asm__ volatile("" : : "r"(sum)); /* the loads must not be left out */
+}
+
+/* A table goes through the form it has on disk and back. */
+static void write_and_read(const struct unw_body *b)
+{
+    struct unw_header *h = (struct unw_header *)b->header;
+    struct unw_body again;
+
+    h->checksum = hash_bytes((const char *)h + 16, b->size - 16);
+    if (!unw_table_check(&again, h, b->size, h->key))
+        abort();
+    use_body(&again);
+}
+
+static void compile(const uint8_t *data, size_t size, int kind)
+{
+    struct unw_elf elf = { .machine = kind == EH_FRAME_ARM ? &unw_aarch64 : &unw_x86_64,
+                           .n_code = 1 };
+    struct unw_section s = { data, size, CODE + CODE_SIZE };
+    struct unw_body b;
+
+    elf.code[0] = (struct unw_segment){ CODE, CODE + CODE_SIZE, 0, CODE_SIZE };
+    *(kind == DEBUG_FRAME ? &elf.debug_frame : &elf.eh_frame) = s;
+    unw_table_compile(&b, &elf);
+    use_body(&b);
+    write_and_read(&b);
+    unw_body_release(&b);
+}
+
+static void walk(const struct unw_table *t, enum unw_arch arch, const uint8_t *data, size_t size)
+{
+    struct unw_space *space = unw_space_new(arch);
+    struct unw_table_info info = unw_table_info(t);
+    struct unw_stack stack = { 0x7000, data, size };
+    struct unw_frame frames[FRAMES];
+    size_t n;
+
+    unw_space_map(space, info.low, info.high, 0, t, 1);
+    for (unsigned i = 0; i < 8; i++) {
+        struct unw_regs regs = { .pc = info.low + i, .sp = 0x7000, .fp = 0x7000 + i * 8,
+                                 .lr = info.low, .bx = 0x7008, .r10 = 0x7010 };
+
+        unw_walk(space, NULL, regs, &stack, frames, FRAMES, &n);
+    }
+    unw_space_free(space);
+}
+
+static void image(const uint8_t *data, size_t size)
+{
+    struct unw_table *t = unw_table_build(data, size, NULL);
+
+    if (!t)
+        return;
+    unw_table_function_start(t, unw_table_info(t).high - 1);
+    walk(t, unw_table_info(t).arch, data, size);
+    unw_table_free(t);
+}
+
+static void cache_file(const uint8_t *data, size_t size)
+{
+    struct unw_header *h = malloc(size + !size);
+    struct unw_body b;
+
+    if (!h)
+        return;
+    memcpy(h, data, size);
+    if (size >= sizeof *h)
+        h->checksum = hash_bytes((const char *)h + 16, size - 16);
+    if (unw_table_check(&b, h, size, size >= sizeof *h ? h->key : 0))
+        use_body(&b);
+    free(h);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int kind = size ? data[0] % KINDS : 0;
+
+    if (size == 0)
+        return 0;
+    if (kind == ELF_IMAGE)
+        image(data + 1, size - 1);
+    else if (kind == CACHE_FILE)
+        cache_file(data + 1, size - 1);
+    else
+        compile(data + 1, size - 1, kind);
+    return 0;
+}
