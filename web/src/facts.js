@@ -1,0 +1,61 @@
+// Sentences about the recording: what it is of, and how good it is.
+import { formatCount, formatShare, formatTime } from "./format.js";
+import { KINDS, kindColor, kindIndex } from "./palette.js";
+
+export function subtitleOf(facts) {
+  const { meta } = facts, parts = [];
+  if (meta.duration_ns) parts.push(formatTime(+meta.duration_ns));
+  if (meta.host) parts.push(meta.host);
+  if (meta.cpu) parts.push(meta.cpu);
+  if (meta.date) parts.push(meta.date);
+  return parts.join(" · ");
+}
+
+// [text, is bad] for each thing that should be known about the figures.
+export function qualityOf(facts) {
+  const { meta } = facts, q = (key) => Number(meta[`quality.${key}`] || 0), out = [];
+  const samples = q("samples"), add = (text, bad = false) => out.push([text, bad]);
+  if (facts.damage) add(facts.damage, true);
+  if (samples) add(`${formatCount(samples)} samples`);
+  if (meta.rate_asked) add(`${meta.rate_asked} Hz asked${meta.rate_achieved ? `, ${Math.round(+meta.rate_achieved)} achieved` : ""}`);
+  if ("quality.lost" in meta) add(`${formatCount(q("lost"))} lost`, q("lost") > samples / 100);
+  if (q("throttled")) add(`throttled ${q("throttled")} times`, true);
+  if (samples && "quality.rooted" in meta) add(`${formatShare(q("rooted"), samples)} of stacks complete`, q("rooted") < 0.9 * samples);
+  if (q("joined")) add(`${formatCount(q("joined"))} joined`);
+  if (q("lines_skipped")) add(`${formatCount(q("lines_skipped"))} lines not understood`, true);
+  if (meta.rung) add(meta.rung);
+  if (q("recorder_cpu_ns")) add(`recorder used ${formatTime(q("recorder_cpu_ns"))} CPU`);
+  return out;
+}
+
+export function putQuality(element, facts, tree, dark) {
+  const { symbols } = tree, root = tree.symbol[0];
+  const seen = new Set(Array.from(symbols.kind).filter((kind, s) => s !== root).map(kindIndex));
+  element.replaceChildren();
+  [...seen].sort((a, b) => a - b).forEach((index) => {
+    const span = document.createElement("span");
+    span.className = "legend";
+    span.style.setProperty("--of", kindColor(index, dark));
+    span.textContent = KINDS[index];
+    element.append(span);
+  });
+  qualityOf(facts).forEach(([text, bad], i) => {
+    const span = document.createElement("span");
+    span.textContent = text;
+    if (bad) span.className = "bad";
+    element.append(i ? " · " : "", span);
+  });
+}
+
+// Threads by weight of the metric: [thread, label].
+export function threadChoices(facts, groups, metric) {
+  const sums = new Map();
+  for (const g of groups)
+    if (g.metric === metric) sums.set(g.thread, (sums.get(g.thread) || 0) + g.value.reduce((a, b) => a + b, 0));
+  const whole = [...sums.values()].reduce((a, b) => a + b, 0), many = new Set(facts.threads.map((t) => t.pid)).size > 1;
+  return [...sums].sort((a, b) => b[1] - a[1]).map(([thread, weight]) => {
+    const t = facts.threads[thread - 1];
+    const name = t ? `${many && t.process !== t.name ? `${t.process} / ` : ""}${t.name || "thread"} ${t.tid}` : "no thread";
+    return [thread, `${name} (${formatShare(weight, whole)})`];
+  });
+}

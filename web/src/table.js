@@ -1,0 +1,102 @@
+// The functions as a table that can be sorted; only the rows in view are in the document.
+import { formatShare, formatWeight } from "./format.js";
+import { colorOf } from "./palette.js";
+
+const TABLE_ROW = 26, SPARE = 12;
+const COLUMNS = [ // key, title, text column, width
+  ["self", "Self", false, "110px"], ["self", "Self %", false, "90px"],
+  ["total", "Total", false, "110px"], ["total", "Total %", false, "90px"],
+  ["name", "Function", true, ""], ["module", "Module", true, "22%"],
+];
+
+export class Table {
+  constructor(element, hooks) {
+    this.element = element;
+    this.hooks = hooks; // choose(row)
+    this.rows = this.shown = [];
+    this.sort = { key: "self", down: true };
+    element.innerHTML = `<table aria-label="Functions"><colgroup>${COLUMNS.map((c) => `<col style="width:${c[3]}">`).join("")}</colgroup>
+      <thead><tr></tr></thead><tbody></tbody></table>`;
+    this.body = element.querySelector("tbody");
+    for (const [i, [key, title, text]] of COLUMNS.entries()) {
+      const th = document.createElement("th"), button = document.createElement("button");
+      th.dataset.column = i;
+      th.className = text ? "text" : "";
+      button.textContent = title;
+      button.addEventListener("click", () => this.sortBy(key, text));
+      th.append(button);
+      element.querySelector("thead tr").append(th);
+    }
+    element.addEventListener("scroll", () => this.paint());
+    new ResizeObserver(() => this.paint()).observe(element);
+    this.body.addEventListener("click", (ev) => {
+      const tr = ev.target.closest("tr[data-row]");
+      if (tr) this.hooks.choose(this.shown[+tr.dataset.row]);
+    });
+  }
+
+  show(rows, whole, unit) {
+    Object.assign(this, { rows, whole, unit });
+    this.#arrange();
+  }
+
+  filter(pattern) {
+    this.pattern = pattern;
+    this.#arrange();
+  }
+
+  recolor(dark) {
+    this.dark = dark;
+    this.paint();
+  }
+
+  sortBy(key, text) {
+    this.sort = { key, down: this.sort.key === key ? !this.sort.down : !text };
+    this.#arrange();
+  }
+
+  #arrange() {
+    const { key, down } = this.sort, sign = down ? -1 : 1;
+    const order = (a, b) => typeof a[key] === "string" ? sign * a[key].localeCompare(b[key]) : sign * (a[key] - b[key]);
+    this.shown = this.rows.filter((r) => !this.pattern || this.pattern.test(r.name)).sort((a, b) => order(a, b) || b.self - a.self);
+    for (const th of this.element.querySelectorAll("th")) {
+      if (COLUMNS[th.dataset.column][0] === key) th.setAttribute("aria-sort", down ? "descending" : "ascending");
+      else th.removeAttribute("aria-sort");
+    }
+    this.element.scrollTop = 0;
+    this.paint();
+  }
+
+  #line(row, i) {
+    const tr = document.createElement("tr"), color = colorOf(row.name, this.hooks.kindOf(row.symbol), this.dark);
+    tr.dataset.row = i;
+    tr.style.setProperty("--of", color);
+    const cells = [formatWeight(row.self, this.unit), formatShare(row.self, this.whole), formatWeight(row.total, this.unit),
+                   formatShare(row.total, this.whole), row.name, row.module];
+    cells.forEach((text, c) => {
+      const td = tr.insertCell();
+      td.textContent = text;
+      td.className = c === 4 ? "text name" : c === 5 ? "text" : c % 2 ? "bar" : "";
+      if (c > 3) td.title = text;
+      if (c === 1) td.style.setProperty("--part", `${100 * row.self / this.whole}%`);
+      if (c === 3) td.style.setProperty("--part", `${100 * row.total / this.whole}%`);
+    });
+    return tr;
+  }
+
+  #gap(rows) {
+    const tr = document.createElement("tr"), td = tr.insertCell();
+    tr.className = "gap";
+    td.colSpan = COLUMNS.length;
+    td.style.height = `${rows * TABLE_ROW}px`;
+    return tr;
+  }
+
+  paint() {
+    if (this.element.hidden || !this.whole) return;
+    const first = Math.max(Math.floor(this.element.scrollTop / TABLE_ROW) - SPARE, 0);
+    const last = Math.min(first + Math.ceil(this.element.clientHeight / TABLE_ROW) + 2 * SPARE, this.shown.length);
+    const lines = this.shown.slice(first, last).map((row, k) => this.#line(row, first + k));
+    this.body.replaceChildren(this.#gap(first), ...lines, this.#gap(this.shown.length - last));
+  }
+}

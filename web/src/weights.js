@@ -1,0 +1,92 @@
+// The weights of one metric, of all threads or one, on a tree; and the tree as a graph to draw.
+import { Lebs } from "./bytes.js";
+
+// [{ metric, thread, node, value, count }] with an array per column.
+export function readGroups({ facts, columns }) {
+  const nodes = new Lebs(columns["weight.node"]), values = new Lebs(columns["weight.value"]);
+  const counts = new Lebs(columns["weight.count"]);
+  return facts.groups.map(([metric, thread, n]) => {
+    const g = { metric, thread, node: new Uint32Array(n), value: new Float64Array(n), count: new Float64Array(n) };
+    for (let i = 0, at = 0; i < n; i++) {
+      g.node[i] = at += nodes.next();
+      g.value[i] = values.nextZigzag();
+      g.count[i] = counts.next();
+    }
+    return g;
+  });
+}
+
+// What is drawn: boxes by row, start and weight.  Inverted (inverted.js) answers the same calls.
+export class Weighted {
+  constructor(tree, groups) {
+    const n = tree.count;
+    this.tree = tree;
+    this.self = new Float64Array(n);
+    this.total = new Float64Array(n);
+    this.start = new Float64Array(n);
+    this.counts = new Float64Array(n + 1); // sum of counts of the nodes before
+    for (const g of groups)
+      for (let i = 0; i < g.node.length; i++) {
+        this.self[g.node[i]] += g.value[i];
+        this.counts[g.node[i] + 1] += g.count[i];
+      }
+    this.#sum();
+  }
+
+  #sum() {
+    const { parent, count: n } = this.tree, { self, total, start, counts } = this;
+    total.set(self);
+    for (let i = n - 1; i > 0; i--) total[parent[i]] += total[i];
+    const filled = new Float64Array(n);
+    for (let i = 1; i < n; i++) {
+      const up = parent[i];
+      filled[i] = start[i] = filled[up];
+      filled[up] += total[i];
+    }
+    for (let i = 1; i <= n; i++) counts[i] += counts[i - 1];
+  }
+
+  get whole() { return this.total[0]; }
+  get wholeCount() { return this.counts[this.tree.count]; }
+  symbolOf(i) { return this.tree.symbol[i]; }
+  weightOf(i) { return this.total[i]; }
+  selfOf(i) { return this.self[i]; }
+  startOf(i) { return this.start[i]; }
+  rowOf(i) { return this.tree.depth[i]; }
+  parentOf(i) { return i ? this.tree.parent[i] : -1; }
+  countOf(i) { return this.counts[this.tree.end[i]] - this.counts[i]; }
+
+  childrenOf(i) {
+    const { end } = this.tree, out = [];
+    for (let c = i + 1; c < end[i]; c = end[c]) if (this.total[c] > 0) out.push(c);
+    return out;
+  }
+
+  // Call put(node, row, start, weight) for all that is within [from, to] and at least LEAST wide.
+  boxes(from, to, least, put) {
+    const { end, depth, count: n } = this.tree, { start, total } = this;
+    for (let i = 0; i < n;) {
+      const w = total[i], x = start[i];
+      if (w < least || w <= 0 || x >= to || x + w <= from) {
+        i = end[i];
+        continue;
+      }
+      put(i, depth[i], x, w);
+      i++;
+    }
+  }
+
+  // The weight below ROOT that has a symbol of HIT on its stack; a match in a match counts once.
+  matchedWeight(hit, root) {
+    const { end, symbol } = this.tree, stop = end[root];
+    for (let up = root; up > 0; up = this.tree.parent[up]) if (hit[symbol[up]]) return this.total[root];
+    let sum = 0;
+    for (let i = root; i < stop;) {
+      if (i && hit[symbol[i]]) {
+        sum += this.total[i];
+        i = end[i];
+      } else i++;
+    }
+    return sum;
+  }
+}
