@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "text/json.h"
+#include "text/utf8.h"
 
 static void new_line(struct json *j)
 {
@@ -64,24 +65,6 @@ void json_end_object(struct json *j)
 void json_end_array(struct json *j)
 {
     close_level(j, ']');
-}
-
-/* Length of the UTF-8 sequence at S (N bytes left), or 0 when it is not one. */
-static size_t utf8_length(const unsigned char *s, size_t n)
-{
-    size_t len = s[0] < 0x80 ? 1 : (s[0] & 0xe0) == 0xc0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : 4;
-
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || len > n)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return len;
 }
 
 static size_t plain_run(const unsigned char *s, size_t n)

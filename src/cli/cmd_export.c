@@ -1,0 +1,145 @@
+/* cmd_export.c - a profile as a file of another tool.  SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/filters.h"
+#include "cli/input.h"
+#include "formats/formats.h"
+
+struct export_args {
+    struct filters filters;
+    const char *format, *output, *title;
+    bool list;
+};
+
+static void print_list(void)
+{
+    struct out o = out_fd(STDOUT_FILENO);
+
+    for (size_t i = 0; formats[i]; i++)
+        if (formats[i]->write)
+            out_printf(&o, "%-12s %-18s %s\n", formats[i]->name,
+                       formats[i]->extension ? formats[i]->extension : "", formats[i]->about);
+    out_close(&o, NULL);
+}
+
+/* The format whose extension PATH ends with; the longest one, since ".json" ends others. */
+static const struct format *by_extension(const char *path)
+{
+    const struct format *best = NULL;
+    size_t n = strlen(path), longest = 0;
+
+    for (size_t i = 0; formats[i]; i++) {
+        const char *ext = formats[i]->write ? formats[i]->extension : NULL;
+        size_t k = ext ? strlen(ext) : 0;
+
+        if (k > longest && k <= n && strcmp(path + n - k, ext) == 0) {
+            best = formats[i];
+            longest = k;
+        }
+    }
+    return best;
+}
+
+static const struct format *choose(const struct export_args *a, struct err *e)
+{
+    const struct format *f = a->format ? format_find(a->format)
+                             : a->output ? by_extension(a->output)
+                                         : NULL;
+
+    if (f && f->write)
+        return f;
+    if (a->format && f)
+        err_set(e, ERR_USAGE, "%s is read, not written", a->format);
+    else if (a->format)
+        err_set(e, ERR_USAGE, "--format: there is no format \"%s\"", a->format);
+    else
+        err_set(e, ERR_USAGE, "say which format with --format, or by the name of the output");
+    err_hint(e, "fathom export --list names them");
+    return NULL;
+}
+
+static int write_to(int fd, const struct format *f, const struct profile *p,
+                    const struct export_args *a, struct err *e)
+{
+    struct export_options o = { .metric = a->filters.metric, .title = a->title };
+    struct out out = out_fd(fd);
+    int rc = f->write(p, &o, &out, e);
+
+    return out_close(&out, e) < 0 ? -1 : rc;
+}
+
+static int write_file(const struct format *f, const struct profile *p,
+                      const struct export_args *a, struct err *e)
+{
+    int fd, rc;
+
+    if (!a->output || strcmp(a->output, "-") == 0)
+        return write_to(STDOUT_FILENO, f, p, a, e);
+    fd = open(a->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_sys(e, "%s", a->output);
+    rc = write_to(fd, f, p, a, e);
+    close(fd);
+    if (rc == 0)
+        return 0;
+    unlink(a->output);
+    return err_wrap(e, "%s", a->output);
+}
+
+static int export_run(void *args, const struct opts_rest *rest, struct err *e)
+{
+    const struct export_args *a = args;
+    const struct format *f;
+    struct profile *p;
+    uint32_t metric;
+    int rc;
+
+    if (a->list) {
+        print_list();
+        return EXIT_DONE;
+    }
+    f = choose(a, e);
+    if (!f)
+        return -1;
+    p = input_open(rest, e);
+    if (!p)
+        return -1;
+    rc = filters_apply(&a->filters, p, &metric, e);
+    if (rc == 0)
+        rc = write_file(f, p, a, e);
+    profile_free(p);
+    return rc;
+}
+
+static const struct option export_options[] = {
+    { OPT_STR, 'f', "format", offsetof(struct export_args, format), "NAME",
+      "the format; by the output's name otherwise" },
+    { OPT_STR, 'o', "output", offsetof(struct export_args, output), "OUT",
+      "where to; standard output otherwise" },
+    { OPT_STR, 0, "title", offsetof(struct export_args, title), "TEXT",
+      "title inside the file, where the format has one" },
+    { OPT_FLAG, 0, "list", offsetof(struct export_args, list), NULL, "name the formats" },
+    { 0 },
+};
+
+static const struct opts_table export_tables[] = {
+    { export_options, 0 },
+    { filters_options, offsetof(struct export_args, filters) },
+    { 0 },
+};
+
+const struct command cmd_export = {
+    .name = "export",
+    .summary = "write a profile for another tool",
+    .usage = "export [options] [FILE | -] -o OUT\nexport --list",
+    .examples = "  fathom export -o cpu.pb.gz                     for pprof, by the name of the output\n"
+                "  fathom export --format chrome -o t.json        for Perfetto or chrome://tracing\n"
+                "  fathom export perf.data -o x.speedscope.json   from perf to speedscope",
+    .options = export_tables,
+    .args_size = sizeof(struct export_args),
+    .run = export_run,
+};

@@ -1,0 +1,86 @@
+/* cmd_import.c - another tool's profile as a .fathom file.  SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/input.h"
+#include "formats/formats.h"
+#include "store/store.h"
+
+struct import_args {
+    const char *output;
+    bool list;
+};
+
+static void print_list(void)
+{
+    struct out o = out_fd(STDOUT_FILENO);
+
+    for (size_t i = 0; formats[i]; i++)
+        if (formats[i]->import)
+            out_printf(&o, "%-12s %s\n", formats[i]->name, formats[i]->about);
+    out_close(&o, NULL);
+}
+
+static int save(const struct profile *p, const char *path, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), rc;
+    struct store_writer *w;
+    struct sink *s;
+
+    if (fd < 0)
+        return err_sys(e, "%s", path);
+    w = store_writer_new(fd);
+    s = store_writer_sink(w);
+    profile_replay(p, s);
+    rc = s->end(s, e);
+    store_writer_free(w);
+    close(fd);
+    return rc < 0 ? err_wrap(e, "%s", path) : 0;
+}
+
+static int import_run(void *args, const struct opts_rest *rest, struct err *e)
+{
+    const struct import_args *a = args;
+    struct profile *p;
+    int rc;
+
+    if (a->list) {
+        print_list();
+        return EXIT_DONE;
+    }
+    if (rest->n != 1)
+        return err_set(e, ERR_USAGE, "one file to import is needed");
+    p = format_open(rest->v[0], e);
+    if (!p)
+        return -1;
+    rc = save(p, a->output ? a->output : INPUT_DEFAULT, e);
+    if (rc == 0 && p->damage && *p->damage)
+        fprintf(stderr, "fathom import: %s\n", p->damage);
+    profile_free(p);
+    return rc;
+}
+
+static const struct option import_options[] = {
+    { OPT_STR, 'o', "output", offsetof(struct import_args, output), "FILE",
+      "where to; " INPUT_DEFAULT " otherwise" },
+    { OPT_FLAG, 0, "list", offsetof(struct import_args, list), NULL,
+      "name the formats that are recognised" },
+    { 0 },
+};
+
+static const struct opts_table import_tables[] = { { import_options, 0 }, { 0 } };
+
+const struct command cmd_import = {
+    .name = "import",
+    .summary = "turn another tool's profile into a .fathom file",
+    .usage = "import [options] FILE\nimport --list",
+    .examples = "  fathom import perf.data -o p.fathom       what perf recorded, names and lines resolved\n"
+                "  perf script | fathom import - -o p.fathom",
+    .options = import_tables,
+    .args_size = sizeof(struct import_args),
+    .run = import_run,
+};

@@ -1,0 +1,374 @@
+/* fmt_pprof.c - pprof's profile.proto, gzipped: writing.  pprof_read.c reads.
+ *
+ * A location is one frame, with its inlined calls as lines (innermost first); return addresses
+ * are moved onto the call, as pprof wants them.  Samples are added up by stack and thread.  The
+ * first value is always the count of samples of the profile's first metric, by convention, and
+ * default_sample_type names that metric.  SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/an_symbols.h"
+#include "base/hash.h"
+#include "formats/formats.h"
+#include "formats/gzip.h"
+#include "formats/pprof.h"
+#include "formats/protobuf.h"
+#include "profile/intern.h"
+
+struct row { /* one sample message */
+    uint32_t stack, thread;
+};
+
+struct writer {
+    const struct profile *p;
+    struct buf b;
+    struct intern strings; /* only its strings: the table, from 1 */
+    VEC(struct row) row;
+    VEC(int64_t) value; /* row.n x columns */
+    size_t columns;
+    bool counts; /* column 0 counts samples */
+    struct index rows;
+    uint32_t *location; /* frame id - 1 -> location id, 0 unused */
+    VEC(uint32_t) frame; /* location id - 1 -> frame id */
+    uint32_t *function, *mapping; /* our id - 1 -> theirs, 0 unused */
+    VEC(uint32_t) functions, mappings; /* theirs - 1 -> ours, in order of use */
+};
+
+static uint64_t text(struct writer *w, const char *s)
+{
+    return intern_cstr(&w->strings, s);
+}
+
+static uint64_t string_of(struct writer *w, uint32_t id)
+{
+    const struct profile_text *t = id ? &w->p->string.v[id - 1] : NULL;
+
+    return t && t->n ? intern_string(&w->strings, t->s, t->n) : 0;
+}
+
+/* pprof spells units out. */
+static uint64_t unit_of(struct writer *w, uint32_t id)
+{
+    const char *unit = profile_string(w->p, id);
+
+    if (strcmp(unit, "ns") == 0)
+        return text(w, "nanoseconds");
+    if (strcmp(unit, "events") == 0 || !*unit)
+        return text(w, "count");
+    return string_of(w, id);
+}
+
+static void value_type(struct writer *w, uint32_t field, uint64_t type, uint64_t unit)
+{
+    size_t at = pb_begin(&w->b, field);
+
+    pb_u64(&w->b, PPROF_TYPE_TYPE, type);
+    pb_u64(&w->b, PPROF_TYPE_UNIT, unit);
+    pb_end(&w->b, at);
+}
+
+static void write_types(struct writer *w)
+{
+    const struct metric *first = w->p->metric.v;
+
+    if (w->counts)
+        value_type(w, PPROF_SAMPLE_TYPE, text(w, "samples"), text(w, "count"));
+    for (size_t i = 0; i < w->p->metric.n; i++)
+        value_type(w, PPROF_SAMPLE_TYPE, string_of(w, w->p->metric.v[i].name),
+                   unit_of(w, w->p->metric.v[i].unit));
+    if (!w->p->metric.n)
+        return;
+    pb_u64(&w->b, PPROF_DEFAULT_TYPE, string_of(w, first->name));
+    if (first->period) {
+        value_type(w, PPROF_PERIOD_TYPE, string_of(w, first->name), unit_of(w, first->unit));
+        pb_u64(&w->b, PPROF_PERIOD, first->period);
+    }
+}
+
+static size_t row_of(struct writer *w, struct row key)
+{
+    uint64_t h = hash_pair(key.stack, key.thread);
+
+    for (uint32_t at = index_first(&w->rows, h), id; (id = index_id(&w->rows, h, &at));)
+        if (w->row.v[id - 1].stack == key.stack && w->row.v[id - 1].thread == key.thread)
+            return id - 1;
+    vec_push(&w->row, key);
+    index_add(&w->rows, h, (uint32_t)w->row.n);
+    vec_reserve(&w->value, w->row.n * w->columns);
+    memset(w->value.v + (w->row.n - 1) * w->columns, 0, w->columns * sizeof *w->value.v);
+    return w->row.n - 1;
+}
+
+static void add_up(struct writer *w)
+{
+    for (size_t i = 0; i < w->p->sample.n; i++) {
+        const struct sample *m = &w->p->sample.v[i];
+        size_t row = row_of(w, (struct row){ m->stack, m->thread });
+        int64_t *v = w->value.v + row * w->columns;
+
+        v[m->metric - 1 + w->counts] += m->weight;
+        if (w->counts && m->metric == 1)
+            v[0] += (int64_t)m->count;
+    }
+}
+
+static uint32_t location_of(struct writer *w, uint32_t frame)
+{
+    if (!w->location[frame - 1]) {
+        vec_push(&w->frame, frame);
+        w->location[frame - 1] = (uint32_t)w->frame.n;
+    }
+    return w->location[frame - 1];
+}
+
+static void number_label(struct writer *w, const char *key, int64_t x)
+{
+    size_t at;
+
+    if (!x)
+        return;
+    at = pb_begin(&w->b, PPROF_SAMPLE_LABEL);
+    pb_u64(&w->b, PPROF_LABEL_KEY, text(w, key));
+    pb_u64(&w->b, PPROF_LABEL_NUMBER, (uint64_t)x);
+    pb_end(&w->b, at);
+}
+
+static void text_label(struct writer *w, const char *key, uint32_t string)
+{
+    size_t at;
+
+    if (!string)
+        return;
+    at = pb_begin(&w->b, PPROF_SAMPLE_LABEL);
+    pb_u64(&w->b, PPROF_LABEL_KEY, text(w, key));
+    pb_u64(&w->b, PPROF_LABEL_TEXT, string_of(w, string));
+    pb_end(&w->b, at);
+}
+
+static void labels(struct writer *w, uint32_t thread)
+{
+    const struct thread *t = &w->p->thread.v[thread - 1];
+    const struct process *owner = t->process ? &w->p->process.v[t->process - 1] : NULL;
+
+    text_label(w, "thread", t->name);
+    number_label(w, "tid", t->tid);
+    if (owner) {
+        text_label(w, "process", owner->name);
+        number_label(w, "pid", owner->pid);
+    }
+}
+
+static void write_sample(struct writer *w, size_t row)
+{
+    const struct row *r = &w->row.v[row];
+    size_t at = pb_begin(&w->b, PPROF_SAMPLE), list = pb_begin(&w->b, PPROF_SAMPLE_LOCATION);
+
+    for (uint32_t s = r->stack; s; s = w->p->stack.v[s - 1].parent)
+        buf_uleb(&w->b, location_of(w, w->p->stack.v[s - 1].frame));
+    pb_end(&w->b, list);
+    list = pb_begin(&w->b, PPROF_SAMPLE_VALUE);
+    for (size_t i = 0; i < w->columns; i++)
+        buf_uleb(&w->b, (uint64_t)w->value.v[row * w->columns + i]);
+    pb_end(&w->b, list);
+    if (r->thread)
+        labels(w, r->thread);
+    pb_end(&w->b, at);
+}
+
+static uint64_t address_of(const struct frame *f)
+{
+    return f->address ? f->address - !!(f->flags & FRAME_RETURN) : 0;
+}
+
+static uint32_t function_of(struct writer *w, uint32_t ours)
+{
+    if (!w->function[ours - 1]) {
+        vec_push(&w->functions, ours);
+        w->function[ours - 1] = (uint32_t)w->functions.n;
+    }
+    return w->function[ours - 1];
+}
+
+static uint32_t mapping_of(struct writer *w, uint32_t ours)
+{
+    if (ours && !w->mapping[ours - 1]) {
+        vec_push(&w->mappings, ours);
+        w->mapping[ours - 1] = (uint32_t)w->mappings.n;
+    }
+    return ours ? w->mapping[ours - 1] : 0;
+}
+
+static void write_location(struct writer *w, uint32_t id)
+{
+    uint32_t frame = w->frame.v[id - 1];
+    const struct frame *f = &w->p->frame.v[frame - 1];
+    struct profile_chain c = w->p->chain.v[frame - 1];
+    size_t at = pb_begin(&w->b, PPROF_LOCATION);
+
+    pb_u64(&w->b, PPROF_LOCATION_ID, id);
+    pb_opt_u64(&w->b, PPROF_LOCATION_MAPPING, mapping_of(w, f->module));
+    pb_opt_u64(&w->b, PPROF_LOCATION_ADDRESS, address_of(f));
+    for (uint32_t i = c.n; i--;) {
+        const struct location *l = &w->p->location.v[c.first + i];
+        size_t line = pb_begin(&w->b, PPROF_LOCATION_LINE);
+
+        pb_u64(&w->b, PPROF_LINE_FUNCTION, function_of(w, l->function));
+        pb_opt_u64(&w->b, PPROF_LINE_LINE, l->line);
+        pb_end(&w->b, line);
+    }
+    pb_end(&w->b, at);
+}
+
+static void write_functions(struct writer *w)
+{
+    for (size_t i = 0; i < w->functions.n; i++) {
+        const struct function *f = &w->p->function.v[w->functions.v[i] - 1];
+        size_t at = pb_begin(&w->b, PPROF_FUNCTION);
+
+        pb_u64(&w->b, PPROF_FUNCTION_ID, i + 1);
+        pb_u64(&w->b, PPROF_FUNCTION_NAME, string_of(w, f->name));
+        pb_opt_u64(&w->b, PPROF_FUNCTION_SYSTEM_NAME,
+                   string_of(w, f->linkage_name ? f->linkage_name : f->name));
+        pb_opt_u64(&w->b, PPROF_FUNCTION_FILE, string_of(w, f->file));
+        pb_opt_u64(&w->b, PPROF_FUNCTION_LINE, f->line);
+        pb_end(&w->b, at);
+    }
+}
+
+struct mapping_facts {
+    uint64_t limit;
+    bool unnamed, lines, inlines;
+};
+
+static struct mapping_facts *mapping_facts(const struct writer *w)
+{
+    const struct profile *p = w->p;
+    struct mapping_facts *m = mem_zalloc((p->module.n + 1) * sizeof *m);
+
+    for (size_t i = 0; i < w->frame.n; i++) {
+        const struct frame *f = &p->frame.v[w->frame.v[i] - 1];
+        struct profile_chain c = p->chain.v[w->frame.v[i] - 1];
+        struct mapping_facts *x = &m[f->module];
+
+        x->limit = address_of(f) >= x->limit ? address_of(f) + 1 : x->limit;
+        x->unnamed |= c.n == 0;
+        x->lines |= c.n && p->location.v[c.first].line;
+        x->inlines |= c.n > 1;
+    }
+    return m;
+}
+
+static void write_mappings(struct writer *w)
+{
+    struct mapping_facts *facts = mapping_facts(w);
+
+    for (size_t i = 0; i < w->mappings.n; i++) {
+        const struct module *m = &w->p->module.v[w->mappings.v[i] - 1];
+        const struct mapping_facts *x = &facts[w->mappings.v[i]];
+        char hex[2 * sizeof m->build_id + 1] = "";
+        size_t at;
+
+        for (size_t k = 0; k < m->build_id_size; k++)
+            snprintf(hex + 2 * k, 3, "%02x", m->build_id[k]);
+        at = pb_begin(&w->b, PPROF_MAPPING);
+        pb_u64(&w->b, PPROF_MAPPING_ID, i + 1);
+        pb_opt_u64(&w->b, PPROF_MAPPING_LIMIT, x->limit);
+        pb_opt_u64(&w->b, PPROF_MAPPING_FILE, string_of(w, m->path));
+        pb_opt_u64(&w->b, PPROF_MAPPING_BUILD_ID, text(w, hex));
+        pb_opt_u64(&w->b, PPROF_MAPPING_HAS_FUNCTIONS, !x->unnamed);
+        pb_opt_u64(&w->b, PPROF_MAPPING_HAS_FILES, x->lines);
+        pb_opt_u64(&w->b, PPROF_MAPPING_HAS_LINES, x->lines);
+        pb_opt_u64(&w->b, PPROF_MAPPING_HAS_INLINES, x->inlines);
+        pb_end(&w->b, at);
+    }
+    free(facts);
+}
+
+/* pprof takes the first mapping for the program: a module called as a process is. */
+static void main_mapping(struct writer *w)
+{
+    const struct profile *p = w->p;
+
+    for (uint32_t i = 1; i <= p->module.n; i++)
+        for (size_t k = 0; k < p->process.n && !w->mappings.n; k++)
+            if (p->module.v[i - 1].kind == MODULE_FILE &&
+                strcmp(an_module_name(p, i), profile_string(p, p->process.v[k].name)) == 0)
+                mapping_of(w, i);
+}
+
+static void write_facts(struct writer *w)
+{
+    double duration = profile_meta_number(w->p, "duration_ns", 0);
+    const char *command = profile_meta(w->p, "command");
+    char *comment = mem_printf(PPROF_COMMAND "%s", command);
+
+    if (duration > 0)
+        pb_u64(&w->b, PPROF_DURATION, (uint64_t)duration);
+    if (*command)
+        pb_u64(&w->b, PPROF_COMMENT, text(w, comment));
+    free(comment);
+}
+
+static void write_strings(struct writer *w)
+{
+    pb_text(&w->b, PPROF_STRING, "", 0);
+    for (size_t i = 0; i < w->strings.string.n; i++)
+        pb_text(&w->b, PPROF_STRING, w->strings.string.v[i].s, w->strings.string.v[i].n);
+}
+
+static void write_profile(struct writer *w)
+{
+    write_types(w);
+    add_up(w);
+    for (size_t i = 0; i < w->row.n; i++)
+        write_sample(w, i);
+    main_mapping(w);
+    for (uint32_t id = 1; id <= w->frame.n; id++)
+        write_location(w, id);
+    write_mappings(w);
+    write_functions(w);
+    write_facts(w);
+    write_strings(w);
+}
+
+static bool has_samples_column(const struct profile *p)
+{
+    return p->metric.n && strcmp(profile_string(p, p->metric.v[0].name), "samples") == 0;
+}
+
+static int pprof_write(const struct profile *p, const struct export_options *opt, struct out *out,
+                       struct err *e)
+{
+    struct sink nowhere = { 0 };
+    struct writer w = { .p = p, .counts = !has_samples_column(p) };
+
+    w.columns = p->metric.n + w.counts;
+    w.location = mem_zalloc(p->frame.n * sizeof *w.location);
+    w.function = mem_zalloc(p->function.n * sizeof *w.function);
+    w.mapping = mem_zalloc(p->module.n * sizeof *w.mapping);
+    intern_init(&w.strings, &nowhere);
+    write_profile(&w);
+    gzip_write(out, w.b.data, w.b.n);
+    intern_release(&w.strings);
+    index_release(&w.rows);
+    vec_release(&w.row);
+    vec_release(&w.value);
+    vec_release(&w.frame);
+    free(w.location);
+    free(w.function);
+    free(w.mapping);
+    vec_release(&w.functions);
+    vec_release(&w.mappings);
+    buf_release(&w.b);
+    return 0;
+}
+
+const struct format format_pprof = {
+    .name = "pprof",
+    .extension = ".pb.gz",
+    .about = "pprof (Go, Pyroscope, Parca)",
+    .recognise = pprof_recognise,
+    .import = pprof_import,
+    .write = pprof_write,
+};

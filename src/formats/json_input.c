@@ -1,0 +1,65 @@
+/* json_input.c - see json_input.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/json_input.h"
+
+#include <string.h>
+
+static bool starts_object(const struct import_input *in)
+{
+    size_t i = 0;
+
+    while (i < in->size && (in->data[i] == ' ' || in->data[i] == '\n' || in->data[i] == '\r' ||
+                            in->data[i] == '\t'))
+        i++;
+    return i < in->size && in->data[i] == '{';
+}
+
+bool json_input_has_keys(const struct import_input *in, const char *const *keys)
+{
+    struct json_reader r;
+    unsigned found = 0, all = 0;
+
+    if (!starts_object(in))
+        return false;
+    for (size_t i = 0; keys[i]; i++)
+        all |= 1u << i;
+    json_reader_init(&r, (const char *)in->data, in->size);
+    json_next(&r);
+    while (found != all && json_next_key(&r)) {
+        for (size_t i = 0; keys[i]; i++)
+            found |= json_text_is(&r, keys[i]) ? 1u << i : 0;
+        if (found != all)
+            json_skip(&r);
+    }
+    json_reader_release(&r);
+    return found == all;
+}
+
+uint32_t json_input_string(struct json_reader *r, struct intern *in)
+{
+    enum json_token t = json_next(r);
+
+    if (t == JSON_STRING)
+        return r->n ? intern_string(in, r->text, r->n) : 0;
+    if (t == JSON_OBJECT || t == JSON_ARRAY)
+        json_skip(r);
+    return 0;
+}
+
+void json_input_text(struct json_reader *r, char *text, size_t cap)
+{
+    enum json_token t = json_next(r);
+    size_t n = t == JSON_STRING ? r->n : 0;
+
+    n = n < cap ? n : cap - 1;
+    if (n)
+        memcpy(text, r->text, n);
+    text[n] = 0;
+    if (t == JSON_OBJECT || t == JSON_ARRAY)
+        json_skip(r);
+}
+
+void json_input_rest(struct json_reader *r)
+{
+    if (r->token == JSON_KEY || r->token == JSON_OBJECT || r->token == JSON_ARRAY)
+        json_skip(r);
+}

@@ -1,0 +1,19 @@
+/* json_input.h - what importers of JSON share.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_FORMATS_JSON_INPUT_H
+#define FATHOM_FORMATS_JSON_INPUT_H
+
+#include "formats/formats.h"
+#include "profile/intern.h"
+#include "text/json.h"
+
+/* Is it an object with all KEYS (NULL-terminated, at most 8) among its members?  Reads as far as
+ * needed; members' values are skipped. */
+bool json_input_has_keys(const struct import_input *in, const char *const *keys);
+/* The next value as a string of IN; 0 when it is another type (skipped) or empty. */
+uint32_t json_input_string(struct json_reader *r, struct intern *in);
+/* The same into TEXT, cut to CAP - 1 bytes. */
+void json_input_text(struct json_reader *r, char *text, size_t cap);
+/* After a token: skip the rest of the value it began, if it began one; after a key, its value. */
+void json_input_rest(struct json_reader *r);
+
+#endif

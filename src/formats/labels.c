@@ -1,0 +1,65 @@
+/* labels.c - see labels.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/labels.h"
+
+#include <stdlib.h>
+
+void labels_init(struct labels *l, const struct profile *p)
+{
+    memset(l, 0, sizeof *l);
+    an_symbols_init(&l->symbols, p);
+    intern_init(&l->in, &l->nowhere);
+    vec_reserve(&l->of_symbol, l->symbols.symbol.n);
+    l->of_symbol.n = l->symbols.symbol.n;
+    memset(l->of_symbol.v, 0, l->of_symbol.n * sizeof *l->of_symbol.v);
+}
+
+void labels_release(struct labels *l)
+{
+    an_symbols_release(&l->symbols);
+    intern_release(&l->in);
+    vec_release(&l->of_symbol);
+    vec_release(&l->chain);
+}
+
+uint32_t labels_of(struct labels *l, uint32_t symbol)
+{
+    const struct an_symbol *y = &l->symbols.symbol.v[symbol];
+    const struct profile *p = l->symbols.profile;
+    struct function f = { 0 };
+
+    if (l->of_symbol.v[symbol])
+        return l->of_symbol.v[symbol];
+    f.name = intern_cstr(&l->in, y->name);
+    if (y->function) {
+        f.file = intern_cstr(&l->in, profile_string(p, p->function.v[y->function - 1].file));
+        f.line = p->function.v[y->function - 1].line;
+    }
+    return l->of_symbol.v[symbol] = intern_function(&l->in, &f);
+}
+
+struct label labels_get(const struct labels *l, uint32_t id)
+{
+    const struct function *f = &l->in.function.v[id - 1];
+
+    return (struct label){ intern_text_of(&l->in, f->name), intern_text_of(&l->in, f->file),
+                           f->line };
+}
+
+void labels_stack(struct labels *l, uint32_t stack)
+{
+    const struct profile *p = l->symbols.profile;
+
+    vec_clear(&l->chain);
+    for (uint32_t s = stack; s; s = p->stack.v[s - 1].parent) {
+        struct profile_chain c = l->symbols.frame.v[p->stack.v[s - 1].frame - 1];
+
+        for (uint32_t i = c.n; i--;)
+            vec_push(&l->chain, labels_of(l, l->symbols.chain.v[c.first + i]));
+    }
+    for (size_t i = 0, j = l->chain.n; i + 1 < j; i++) {
+        uint32_t swap = l->chain.v[--j];
+
+        l->chain.v[j] = l->chain.v[i];
+        l->chain.v[i] = swap;
+    }
+}

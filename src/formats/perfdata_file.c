@@ -1,0 +1,347 @@
+/* perfdata_file.c - what a perf.data says of itself: events, build ids, machine.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "formats/perfdata.h"
+
+#define MAGIC "PERFILE2"
+#define MAGIC_SWAPPED "2ELIFREP"
+#define MAGIC_OLD "PERFFILE"
+
+enum {
+    FEATURE_BUILD_ID = 2,
+    FEATURE_HOSTNAME = 3,
+    FEATURE_OSRELEASE = 4,
+    FEATURE_ARCH = 6,
+    FEATURE_CPUDESC = 8,
+    FEATURE_CMDLINE = 11,
+    FEATURE_EVENT_DESC = 12,
+    FEATURE_BITS = 256,
+    PIPE_HEADER = 16,
+    FILE_HEADER = 104,
+    ATTR_MIN = 64,     /* the first version of struct perf_event_attr */
+    ATTR_MAX = 4096,   /* as the kernel itself limits it: one page */
+    MAX_ATTRS = 65536,
+    BUILD_ID_AREA = 24,
+};
+
+enum { ATTR_FREQ = 10, ATTR_SAMPLE_ID_ALL = 18 }; /* bits of the flags word */
+enum { UPDATE_UNIT = 0, UPDATE_SCALE = 1, UPDATE_NAME = 2 };
+enum { TYPE_HARDWARE = 0, TYPE_SOFTWARE = 1, TYPE_TRACEPOINT = 2, TYPE_CACHE = 3, TYPE_RAW = 4 };
+enum { SOFTWARE_CPU_CLOCK = 0, SOFTWARE_TASK_CLOCK = 1 };
+
+bool perfdata_is(const void *data, size_t n)
+{
+    return n >= 8 && (memcmp(data, MAGIC, 8) == 0 || memcmp(data, MAGIC_SWAPPED, 8) == 0 ||
+                      memcmp(data, MAGIC_OLD, 8) == 0);
+}
+
+/* A struct perf_event_attr of any version; C covers exactly its bytes. */
+static struct perf_attr read_attr(struct cursor c)
+{
+    struct perf_attr a = { 0 };
+    uint64_t flags;
+
+    a.type = cur_u32(&c);
+    cur_u32(&c); /* its own size: the caller's is the one to trust */
+    a.config = cur_u64(&c);
+    a.period = cur_u64(&c);
+    a.sample_type = cur_u64(&c);
+    a.read_format = cur_u64(&c);
+    flags = cur_u64(&c);
+    cur_skip(&c, 4 + 4 + 8 + 8); /* wake-up, breakpoint type, config1, config2 */
+    a.branch_type = cur_left(&c) >= 8 ? cur_u64(&c) : 0;
+    a.regs_user = cur_left(&c) >= 8 ? cur_u64(&c) : 0;
+    a.is_frequency = flags >> ATTR_FREQ & 1;
+    a.has_trailer = flags >> ATTR_SAMPLE_ID_ALL & 1;
+    a.is_time = a.type == TYPE_SOFTWARE &&
+                (a.config == SOFTWARE_CPU_CLOCK || a.config == SOFTWARE_TASK_CLOCK);
+    return a;
+}
+
+static void add_ids(struct perf_file *f, size_t attr, struct cursor ids)
+{
+    while (cur_left(&ids) >= 8)
+        umap_put(&f->attr_of_id, cur_u64(&ids), (uint32_t)attr + 1);
+}
+
+void perfdata_add_attr(struct perf_file *f, struct cursor body)
+{
+    struct cursor peek = body;
+    uint32_t size;
+
+    cur_u32(&peek);
+    size = cur_u32(&peek);
+    if (size < ATTR_MIN || size > cur_left(&body) || f->attr.n >= MAX_ATTRS)
+        return;
+    vec_push(&f->attr, read_attr(cur_sub(&body, size)));
+    add_ids(f, f->attr.n - 1, body);
+}
+
+static int read_attrs(struct perf_file *f, struct cursor whole, struct cursor table,
+                      uint64_t entry, struct err *e)
+{
+    if (entry < ATTR_MIN + 16 || entry > ATTR_MAX)
+        return err_set(e, ERR_FORMAT, "perf.data with event descriptions of %llu bytes",
+                       (unsigned long long)entry);
+    while (cur_left(&table) >= entry && f->attr.n < MAX_ATTRS) {
+        struct cursor attr = cur_sub(&table, entry - 16), ids = whole;
+        uint64_t offset = cur_u64(&table), size = cur_u64(&table);
+
+        vec_push(&f->attr, read_attr(attr));
+        cur_skip(&ids, offset);
+        if (size <= cur_left(&ids))
+            add_ids(f, f->attr.n - 1, cur_sub(&ids, size));
+    }
+    return f->attr.n ? 0 : err_set(e, ERR_FORMAT, "perf.data without any event");
+}
+
+/* A length-prefixed, padded string of a feature section. */
+static const char *feature_string(struct perf_file *f, struct cursor *c)
+{
+    uint32_t size = cur_u32(c);
+    const unsigned char *p = cur_bytes(c, size);
+
+    return p ? arena_strndup(&f->arena, (const char *)p, strnlen((const char *)p, size)) : "";
+}
+
+static const char *command_line(struct perf_file *f, struct cursor c)
+{
+    struct buf line = { 0 };
+    const char *text;
+
+    for (uint32_t n = cur_u32(&c); n && !c.failed && cur_left(&c) >= 4; n--) {
+        if (line.n)
+            buf_u8(&line, ' ');
+        buf_str(&line, feature_string(f, &c));
+    }
+    text = arena_strndup(&f->arena, line.n ? (char *)line.data : "", line.n);
+    buf_release(&line);
+    return text;
+}
+
+static void name_event(struct perf_file *f, struct perf_attr *a, const char *name)
+{
+    if (!a->name && *name)
+        a->name = arena_strndup(&f->arena, name, strlen(name));
+}
+
+static void event_descriptions(struct perf_file *f, struct cursor c)
+{
+    uint32_t n = cur_u32(&c), size = cur_u32(&c);
+
+    for (uint32_t i = 0; i < n && cur_left(&c) >= 8 && !c.failed; i++) {
+        struct cursor ids;
+        const char *name;
+        uint32_t n_ids;
+
+        cur_skip(&c, size);
+        n_ids = cur_u32(&c);
+        name = feature_string(f, &c);
+        ids = cur_sub(&c, (size_t)n_ids * 8);
+        if (i < f->attr.n) {
+            name_event(f, &f->attr.v[i], name);
+            add_ids(f, i, ids);
+        }
+    }
+}
+
+static void build_ids(struct perf_file *f, struct cursor c)
+{
+    while (cur_left(&c) >= 8) {
+        uint16_t misc, size;
+
+        cur_u32(&c);
+        misc = cur_u16(&c);
+        size = cur_u16(&c);
+        if (size < 8)
+            return;
+        perfdata_add_build_id(f, misc, cur_sub(&c, size - 8u));
+    }
+}
+
+void perfdata_add_build_id(struct perf_file *f, uint16_t misc, struct cursor body)
+{
+    struct perf_build_id b = { 0 };
+    const unsigned char *id;
+    const char *path;
+
+    cur_u32(&body); /* pid */
+    id = cur_bytes(&body, BUILD_ID_AREA);
+    path = cur_cstr(&body);
+    if (!id || !*path)
+        return;
+    b.n = misc & PERF_MISC_BUILD_ID_SIZE && id[20] <= 20 ? id[20] : 20;
+    memcpy(b.id, id, b.n);
+    b.path = arena_strndup(&f->arena, path, strlen(path));
+    vec_push(&f->build_id, b);
+}
+
+void perfdata_add_feature(struct perf_file *f, uint64_t feature, struct cursor c)
+{
+    switch (feature) {
+    case FEATURE_BUILD_ID:
+        build_ids(f, c);
+        break;
+    case FEATURE_HOSTNAME:
+        f->host = feature_string(f, &c);
+        break;
+    case FEATURE_OSRELEASE:
+        f->release = feature_string(f, &c);
+        break;
+    case FEATURE_ARCH:
+        f->arch = feature_string(f, &c);
+        break;
+    case FEATURE_CPUDESC:
+        f->cpu = feature_string(f, &c);
+        break;
+    case FEATURE_CMDLINE:
+        f->command = command_line(f, c);
+        break;
+    case FEATURE_EVENT_DESC:
+        event_descriptions(f, c);
+        break;
+    default:
+        break;
+    }
+}
+
+void perfdata_update_event(struct perf_file *f, struct cursor body)
+{
+    uint64_t what = cur_u64(&body), id = cur_u64(&body);
+    uint32_t attr = umap_find(&f->attr_of_id, id);
+
+    if (what == UPDATE_NAME && attr)
+        name_event(f, &f->attr.v[attr - 1], cur_cstr(&body));
+}
+
+static void read_features(struct perf_file *f, struct cursor whole, uint64_t at,
+                          const unsigned char *bits)
+{
+    struct cursor table = whole;
+
+    cur_skip(&table, at);
+    for (uint64_t bit = 0; bit < FEATURE_BITS && cur_left(&table) >= 16; bit++) {
+        struct cursor section = whole;
+        uint64_t offset, size;
+
+        if (!(bits[bit / 8] >> (bit % 8) & 1))
+            continue;
+        offset = cur_u64(&table);
+        size = cur_u64(&table);
+        cur_skip(&section, offset);
+        if (size <= cur_left(&section))
+            perfdata_add_feature(f, bit, cur_sub(&section, size));
+    }
+}
+
+static int open_file(struct perf_file *f, struct cursor whole, struct cursor c, struct err *e)
+{
+    uint64_t entry = cur_u64(&c), attrs_at = cur_u64(&c), attrs_size = cur_u64(&c);
+    uint64_t data_at = cur_u64(&c), data_size = cur_u64(&c);
+    const unsigned char *bits;
+    struct cursor attrs = whole;
+
+    cur_skip(&c, 16); /* event types: long gone */
+    bits = cur_bytes(&c, FEATURE_BITS / 8);
+    if (!bits)
+        return err_set(e, ERR_FORMAT, "perf.data cut inside its header");
+    cur_skip(&attrs, attrs_at);
+    if (attrs_size > cur_left(&attrs))
+        return err_set(e, ERR_FORMAT, "perf.data whose events lie past its end");
+    if (read_attrs(f, whole, cur_sub(&attrs, attrs_size), entry, e) < 0)
+        return -1;
+    f->data = whole;
+    cur_skip(&f->data, data_at);
+    if (f->data.failed)
+        return err_set(e, ERR_FORMAT, "perf.data whose records lie past its end");
+    /* perf writes the size last: 0 means that it was killed. */
+    if (data_size == 0 || data_size > cur_left(&f->data)) {
+        f->cut = true;
+        return 0;
+    }
+    f->data.end = f->data.p + data_size;
+    read_features(f, whole, data_at + data_size, bits);
+    return 0;
+}
+
+int perfdata_open(struct perf_file *f, const void *data, size_t n, struct err *e)
+{
+    struct cursor whole = cursor_of(data, n), c = whole;
+    const unsigned char *magic = cur_bytes(&c, 8);
+    uint64_t size;
+
+    memset(f, 0, sizeof *f);
+    f->host = f->release = f->arch = f->cpu = f->command = "";
+    if (magic && memcmp(magic, MAGIC_SWAPPED, 8) == 0) {
+        err_set(e, ERR_FORMAT, "perf.data of a machine with the other byte order");
+        err_hint(e, "run perf script on such a machine and import its text");
+        return -1;
+    }
+    if (!magic || memcmp(magic, MAGIC, 8) != 0)
+        return err_set(e, ERR_FORMAT, "perf.data of perf 2.6.38 or older");
+    size = cur_u64(&c);
+    if (size == PIPE_HEADER) {
+        f->pipe = true;
+        f->data = c;
+        return c.failed ? err_set(e, ERR_FORMAT, "perf.data cut inside its header") : 0;
+    }
+    if (size < FILE_HEADER || size > ATTR_MAX)
+        return err_set(e, ERR_FORMAT, "perf.data with a header of %llu bytes",
+                       (unsigned long long)size);
+    return open_file(f, whole, c, e);
+}
+
+void perfdata_close(struct perf_file *f)
+{
+    vec_release(&f->attr);
+    vec_release(&f->build_id);
+    umap_release(&f->attr_of_id);
+    arena_release(&f->arena);
+}
+
+const char *perfdata_event_name(const struct perf_attr *a)
+{
+    static const char *const hardware[] = { "cycles",       "instructions",  "cache-references",
+                                            "cache-misses", "branches",      "branch-misses",
+                                            "bus-cycles" };
+    static const char *const software[] = { "cpu-clock", "task-clock", "page-faults",
+                                            "context-switches", "cpu-migrations",
+                                            "minor-faults", "major-faults" };
+    static const char *const types[] = { "hardware", "software", "tracepoint", "cache", "raw",
+                                         "breakpoint" };
+
+    if (a->name)
+        return a->name;
+    if (a->type == TYPE_HARDWARE && a->config < ARRAY_LEN(hardware))
+        return hardware[a->config];
+    if (a->type == TYPE_SOFTWARE && a->config < ARRAY_LEN(software))
+        return software[a->config];
+    return a->type < ARRAY_LEN(types) ? types[a->type] : "event";
+}
+
+const struct perf_build_id *perfdata_find_build_id(const struct perf_file *f, const char *path)
+{
+    for (size_t i = 0; i < f->build_id.n; i++)
+        if (strcmp(f->build_id.v[i].path, path) == 0)
+            return &f->build_id.v[i];
+    return NULL;
+}
+
+enum unw_arch perfdata_arch(const struct perf_file *f)
+{
+#ifdef __aarch64__
+    return strcmp(f->arch, "x86_64") == 0 ? UNW_X86_64 : UNW_AARCH64;
+#else
+    return strcmp(f->arch, "aarch64") == 0 ? UNW_AARCH64 : UNW_X86_64;
+#endif
+}
+
+bool perfdata_has_stacks(const struct perf_file *f)
+{
+    for (size_t i = 0; i < f->attr.n; i++)
+        if (f->attr.v[i].sample_type & PERF_BIT_STACK_USER)
+            return true;
+    return false;
+}

@@ -1,0 +1,129 @@
+/* perfdata_stream.c - the run of records of a perf.data.  Compressed records hold one zstd
+ * stream that may cut a record anywhere; it is unpacked a little at a time, so that memory
+ * does not follow the file.  SPDX-License-Identifier: Apache-2.0 */
+#include <zstd.h>
+
+#include "formats/perfdata.h"
+
+enum { HEADER = 8, UNPACK_STEP = 1 << 20 };
+
+void perfdata_stream_init(struct perf_stream *s, struct cursor data)
+{
+    memset(s, 0, sizeof *s);
+    s->raw = data;
+    s->packed = (struct cursor){ data.p, data.p, false };
+}
+
+void perfdata_stream_release(struct perf_stream *s)
+{
+    ZSTD_freeDStream(s->zstd);
+    buf_release(&s->plain);
+}
+
+/* The record at the front of *C, taken off; false when it is not whole or makes no sense. */
+static bool take(struct cursor *c, struct perf_record *r)
+{
+    struct cursor at = *c;
+    uint16_t size;
+
+    if (cur_left(&at) < HEADER)
+        return false;
+    r->type = cur_u32(&at);
+    r->misc = cur_u16(&at);
+    size = cur_u16(&at);
+    if (size < HEADER || size - HEADER > (int)cur_left(&at))
+        return false;
+    r->body = cur_sub(&at, size - (size_t)HEADER);
+    *c = at;
+    return true;
+}
+
+static int unpack(struct perf_stream *s, struct err *e)
+{
+    ZSTD_inBuffer in = { s->packed.p, cur_left(&s->packed), 0 };
+    ZSTD_outBuffer out;
+    size_t rc;
+
+    /* What is left of the last record moves to the front. */
+    memmove(s->plain.data, s->plain.data + s->plain_at, s->plain.n - s->plain_at);
+    s->plain.n -= s->plain_at;
+    s->plain_at = 0;
+    buf_reserve(&s->plain, UNPACK_STEP);
+    out = (ZSTD_outBuffer){ s->plain.data + s->plain.n, UNPACK_STEP, 0 };
+    if (!s->zstd)
+        s->zstd = ZSTD_createDStream();
+    rc = ZSTD_decompressStream(s->zstd, &out, &in);
+    if (ZSTD_isError(rc))
+        return err_set(e, ERR_FORMAT, "a compressed record cannot be unpacked (%s)",
+                       ZSTD_getErrorName(rc));
+    s->plain.n += out.pos;
+    cur_skip(&s->packed, in.pos);
+    if (!out.pos && !in.pos)
+        s->packed.p = s->packed.end;
+    return 0;
+}
+
+static bool take_plain(struct perf_stream *s, struct perf_record *r)
+{
+    struct cursor c = cursor_of(s->plain.data + s->plain_at, s->plain.n - s->plain_at);
+    size_t left = cur_left(&c);
+
+    if (!left || !take(&c, r))
+        return false;
+    s->plain_at += left - cur_left(&c);
+    r->passing = true;
+    return true;
+}
+
+/* Two records say how many bytes follow outside of them. */
+static void skip_payload(struct perf_stream *s, const struct perf_record *r)
+{
+    struct cursor c = r->body;
+    uint64_t n = 0;
+
+    if (r->type == PERF_TRACING_DATA)
+        n = ((uint64_t)cur_u32(&c) + 7) & ~(uint64_t)7;
+    else if (r->type == PERF_AUXTRACE)
+        n = cur_u64(&c);
+    if (n > cur_left(&s->raw))
+        s->cut = true;
+    if (n)
+        cur_skip(&s->raw, n);
+}
+
+static bool is_packed(struct perf_stream *s, const struct perf_record *r)
+{
+    struct cursor c = r->body;
+
+    if (r->type == PERF_COMPRESSED2) {
+        uint64_t n = cur_u64(&c);
+
+        s->packed = cur_sub(&c, n < cur_left(&c) ? n : cur_left(&c));
+        return true;
+    }
+    s->packed = c;
+    return r->type == PERF_COMPRESSED;
+}
+
+int perfdata_stream_next(struct perf_stream *s, struct perf_record *r, struct err *e)
+{
+    for (;;) {
+        if (take_plain(s, r))
+            return 1;
+        if (cur_left(&s->packed)) {
+            if (unpack(s, e) < 0)
+                return -1;
+            continue;
+        }
+        r->passing = false;
+        if (!take(&s->raw, r)) {
+            s->cut |= cur_left(&s->raw) > 0 || s->plain.n > s->plain_at;
+            return 0;
+        }
+        if (is_packed(s, r))
+            continue;
+        s->packed.p = s->packed.end;
+        skip_payload(s, r);
+        return 1;
+    }
+}

@@ -1,0 +1,14 @@
+/* speedscope.h - what writer and reader of speedscope's JSON share.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_FORMATS_SPEEDSCOPE_H
+#define FATHOM_FORMATS_SPEEDSCOPE_H
+
+#include "formats/formats.h"
+
+#define SPEEDSCOPE_SCHEMA "https://www.speedscope.app/file-format-schema.json"
+#define SPEEDSCOPE_EXPORTER "fathom"
+
+int speedscope_recognise(const struct import_input *in);
+int speedscope_import(const struct import_input *in, struct sink *out, struct err *e);
+
+#endif

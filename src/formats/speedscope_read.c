@@ -1,0 +1,344 @@
+/* speedscope_read.c - import of speedscope's JSON.  Members come in any order, so frames are
+ * looked for first, and a profile is held until its end.  SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/json_input.h"
+#include "formats/speedscope.h"
+#include "formats/textscan.h"
+#include "formats/timeline.h"
+#include "profile/intern.h"
+
+struct piece { /* of a profile: this stack for that long */
+    uint32_t stack;
+    double weight;
+};
+
+struct reader {
+    struct json_reader r;
+    struct sink *out;
+    struct intern in;
+    bool ours; /* names of profiles are "metric: thread (pid/tid)" */
+    VEC(uint32_t) frame;
+    VEC(struct piece) piece;
+    VEC(double) weight;
+    VEC(uint32_t) open; /* stacks of frames that were opened, innermost last */
+    char name[512], unit[32], title[256];
+    double start;
+    struct umap metric_of; /* hash of name and unit -> id */
+    uint64_t profiles;
+    const char *wrong;
+};
+
+static void read_frame(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+    struct function f = { 0 };
+    int64_t line;
+
+    while (json_next_key(r)) {
+        if (json_text_is(r, "name"))
+            f.name = json_input_string(r, &x->in);
+        else if (json_text_is(r, "file"))
+            f.file = json_input_string(r, &x->in);
+        else if (json_text_is(r, "line")) {
+            line = json_read_i64(r, 0);
+            f.line = line > 0 && line < INT32_MAX ? (uint32_t)line : 0;
+        } else
+            json_skip(r);
+    }
+    if (!f.name)
+        f.name = intern_cstr(&x->in, "[unknown]");
+    vec_push(&x->frame, intern_named_frame(&x->in, FRAME_NATIVE, intern_function(&x->in, &f), 0));
+}
+
+static void read_shared(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+
+    if (json_next(r) != JSON_OBJECT)
+        return;
+    while (json_next_key(r)) {
+        if (!json_text_is(r, "frames") || json_next(r) != JSON_ARRAY) {
+            json_input_rest(r);
+            continue;
+        }
+        while (json_next(r) == JSON_OBJECT)
+            read_frame(x);
+    }
+}
+
+static void read_head(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+    char exporter[32] = "";
+
+    if (json_next(r) != JSON_OBJECT)
+        return;
+    while (json_next_key(r)) {
+        if (json_text_is(r, "shared"))
+            read_shared(x);
+        else if (json_text_is(r, "exporter"))
+            json_input_text(r, exporter, sizeof exporter);
+        else if (json_text_is(r, "name"))
+            json_input_text(r, x->title, sizeof x->title);
+        else
+            json_skip(r);
+    }
+    x->ours = strcmp(exporter, SPEEDSCOPE_EXPORTER) == 0;
+}
+
+static uint32_t frame_at(struct reader *x, double index)
+{
+    if (index >= 0 && index < (double)x->frame.n)
+        return x->frame.v[(size_t)index];
+    x->wrong = "a sample names a frame that does not exist";
+    return 0;
+}
+
+static void read_samples(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+
+    if (json_next(r) != JSON_ARRAY)
+        return;
+    while (json_next(r) == JSON_ARRAY) {
+        struct piece p = { 0, 0 };
+
+        while (json_next(r) == JSON_NUMBER) {
+            uint32_t frame = frame_at(x, r->number);
+
+            if (frame)
+                p.stack = intern_stack(&x->in, p.stack, frame);
+        }
+        vec_push(&x->piece, p);
+    }
+}
+
+static void read_weights(struct reader *x)
+{
+    if (json_next(&x->r) != JSON_ARRAY)
+        return;
+    while (json_next(&x->r) == JSON_NUMBER)
+        vec_push(&x->weight, x->r.number);
+}
+
+struct event {
+    char type;
+    double frame, at;
+};
+
+static struct event read_event(struct json_reader *r)
+{
+    struct event ev = { 0, -1, 0 };
+
+    while (json_next_key(r)) {
+        if (json_text_is(r, "type"))
+            ev.type = json_next(r) == JSON_STRING && r->n ? *r->text : 0;
+        else if (json_text_is(r, "frame"))
+            ev.frame = json_read_num(r, -1);
+        else if (json_text_is(r, "at"))
+            ev.at = json_read_num(r, 0);
+        else
+            json_skip(r);
+    }
+    return ev;
+}
+
+static void read_events(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+    bool first = true;
+    double now = 0;
+
+    vec_clear(&x->open);
+    if (json_next(r) != JSON_ARRAY)
+        return;
+    while (json_next(r) == JSON_OBJECT) {
+        struct event ev = read_event(r);
+        uint32_t top = x->open.n ? x->open.v[x->open.n - 1] : 0, frame = frame_at(x, ev.frame);
+
+        if (top && ev.at > now)
+            vec_push(&x->piece, ((struct piece){ top, ev.at - now }));
+        if (first || ev.at > now)
+            now = ev.at;
+        first = false;
+        if (ev.type == 'O' && frame)
+            vec_push(&x->open, intern_stack(&x->in, top, frame));
+        else if (ev.type == 'C' && x->open.n)
+            x->open.n--;
+        else
+            x->wrong = "an event closes what was not opened";
+    }
+}
+
+static uint32_t metric_of(struct reader *x, const char *name, const char *unit)
+{
+    uint64_t key = hash_pair(hash_bytes(name, strlen(name)), hash_bytes(unit, strlen(unit)));
+    uint32_t id = umap_find(&x->metric_of, key);
+
+    if (id)
+        return id;
+    id = intern_metric(&x->in, &(struct metric){ .name = intern_cstr(&x->in, name),
+                                                 .unit = intern_cstr(&x->in, unit) });
+    umap_put(&x->metric_of, key, id);
+    return id;
+}
+
+/* "name (pid/tid)" as timeline_label writes it. */
+static struct thread split_label(struct reader *x, struct scan_text label)
+{
+    struct thread t = { 0 };
+    struct process p = { 0 };
+    struct scan_text rest = label;
+    size_t at = label.n;
+
+    while (at && label.s[at - 1] != '(')
+        at--;
+    if (at > 1 && label.s[label.n - 1] == ')') {
+        scan_drop(&rest, at);
+        if (scan_i64(&rest, &p.pid) && scan_take(&rest, "/") && scan_i64(&rest, &t.tid) &&
+            scan_is(rest, ")"))
+            label.n = at - 2;
+    }
+    t.name = label.n ? intern_string(&x->in, label.s, label.n) : 0;
+    p.name = t.name;
+    t.process = intern_process(&x->in, &p);
+    return t;
+}
+
+static uint32_t thread_of(struct reader *x, const char **metric)
+{
+    char *colon = x->ours ? strstr(x->name, ": ") : NULL;
+    struct scan_text label = scan_of(x->name, strlen(x->name));
+    struct thread t;
+
+    if (x->ours && !colon) {
+        *metric = x->name;
+        return 0;
+    }
+    if (colon) {
+        *colon = 0;
+        *metric = x->name;
+        label = scan_of(colon + 2, strlen(colon + 2));
+    }
+    if (!label.n)
+        return 0;
+    t = split_label(x, label);
+    return intern_thread(&x->in, &t);
+}
+
+static void give_profile(struct reader *x)
+{
+    double scale = timeline_unit_ns(x->unit), at = 1;
+    const char *unit = scale > 0 ? "ns" : strcmp(x->unit, "none") == 0 ? "events" : x->unit;
+    const char *metric = scale > 0 ? "time" : strcmp(unit, "bytes") == 0 ? "memory" : "samples";
+    struct sample m = { .cpu = -1, .count = 1, .thread = thread_of(x, &metric) };
+
+    m.metric = metric_of(x, metric, unit);
+    for (size_t i = 0; i < x->piece.n; i++) {
+        double w = i < x->weight.n ? x->weight.v[i] : x->piece.v[i].weight;
+
+        w *= scale > 0 ? scale : 1;
+        m.stack = x->piece.v[i].stack;
+        m.weight = w > -9e18 && w < 9e18 ? llround(w) : 0;
+        m.time_ns = scale > 0 && at < 9e18 ? (uint64_t)at : 0;
+        at += w > 0 ? w : 0;
+        if (m.weight && x->out->sample)
+            x->out->sample(x->out, &m);
+    }
+    x->profiles++;
+}
+
+static void read_profile(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+
+    vec_clear(&x->piece);
+    vec_clear(&x->weight);
+    x->name[0] = x->unit[0] = 0;
+    while (json_next_key(r)) {
+        if (json_text_is(r, "name"))
+            json_input_text(r, x->name, sizeof x->name);
+        else if (json_text_is(r, "unit"))
+            json_input_text(r, x->unit, sizeof x->unit);
+        else if (json_text_is(r, "samples"))
+            read_samples(x);
+        else if (json_text_is(r, "weights"))
+            read_weights(x);
+        else if (json_text_is(r, "events"))
+            read_events(x);
+        else
+            json_skip(r);
+    }
+    if (!r->error)
+        give_profile(x);
+}
+
+static void read_profiles(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+
+    if (json_next(r) != JSON_OBJECT)
+        return;
+    while (json_next_key(r)) {
+        if (!json_text_is(r, "profiles") || json_next(r) != JSON_ARRAY) {
+            json_input_rest(r);
+            continue;
+        }
+        while (json_next(r) == JSON_OBJECT)
+            read_profile(x);
+    }
+}
+
+static int read_file(struct reader *x, const struct import_input *in, struct err *e)
+{
+    json_reader_init(&x->r, (const char *)in->data, in->size);
+    read_head(x);
+    if (json_failure(&x->r, e) < 0)
+        return -1;
+    json_reader_release(&x->r);
+    json_reader_init(&x->r, (const char *)in->data, in->size);
+    read_profiles(x);
+    if (json_failure(&x->r, e) < 0)
+        return -1;
+    if (x->wrong)
+        return err_set(e, ERR_FORMAT, "a speedscope file in which %s", x->wrong);
+    if (!x->profiles)
+        return err_set(e, ERR_FORMAT, "a speedscope file without profiles");
+    if (x->out->meta) {
+        x->out->meta(x->out, "producer", "speedscope");
+        if (x->title[0])
+            x->out->meta(x->out, "command", x->title);
+    }
+    return 0;
+}
+
+int speedscope_import(const struct import_input *in, struct sink *out, struct err *e)
+{
+    struct reader x = { .out = out };
+    int rc;
+
+    intern_init(&x.in, out);
+    rc = read_file(&x, in, e);
+    json_reader_release(&x.r);
+    intern_release(&x.in);
+    vec_release(&x.frame);
+    vec_release(&x.piece);
+    vec_release(&x.weight);
+    vec_release(&x.open);
+    umap_release(&x.metric_of);
+    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+}
+
+int speedscope_recognise(const struct import_input *in)
+{
+    /* Most writers put the schema first, which saves reading the whole. */
+    if (in->size && in->data[0] == '{' &&
+        memmem(in->data, in->size < 512 ? in->size : 512, SPEEDSCOPE_SCHEMA,
+               strlen(SPEEDSCOPE_SCHEMA)))
+        return 95;
+    return json_input_has_keys(in, (const char *const[]){ "profiles", "shared", NULL }) ? 90 : 0;
+}

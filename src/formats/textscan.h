@@ -1,0 +1,137 @@
+/* textscan.h - walking text line by line without copies.
+ * A scan_text is a piece of the input and shrinks from the front as it is read; all reads
+ * stay inside it.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_FORMATS_TEXTSCAN_H
+#define FATHOM_FORMATS_TEXTSCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct scan_text {
+    const char *s;
+    size_t n;
+};
+
+static inline struct scan_text scan_of(const void *s, size_t n)
+{
+    return (struct scan_text){ s, n };
+}
+
+/* The next line of *REST without its end (\n or \r\n), which is taken off.  False at the end. */
+static inline bool scan_line(struct scan_text *rest, struct scan_text *line)
+{
+    const char *end;
+    size_t n;
+
+    if (!rest->n)
+        return false;
+    end = memchr(rest->s, '\n', rest->n);
+    n = end ? (size_t)(end - rest->s) : rest->n;
+    *line = (struct scan_text){ rest->s, n };
+    rest->s += n + !!end;
+    rest->n -= n + !!end;
+    if (line->n && line->s[line->n - 1] == '\r')
+        line->n--;
+    return true;
+}
+
+static inline void scan_drop(struct scan_text *t, size_t n)
+{
+    t->s += n;
+    t->n -= n;
+}
+
+static inline void scan_space(struct scan_text *t)
+{
+    while (t->n && (*t->s == ' ' || *t->s == '\t'))
+        scan_drop(t, 1);
+}
+
+static inline void scan_trim(struct scan_text *t)
+{
+    scan_space(t);
+    while (t->n && (t->s[t->n - 1] == ' ' || t->s[t->n - 1] == '\t'))
+        t->n--;
+}
+
+static inline bool scan_is(struct scan_text t, const char *s)
+{
+    size_t n = strlen(s);
+
+    return t.n == n && memcmp(t.s, s, n) == 0;
+}
+
+static inline bool scan_starts(struct scan_text t, const char *s)
+{
+    size_t n = strlen(s);
+
+    return t.n >= n && memcmp(t.s, s, n) == 0;
+}
+
+/* Take PREFIX off, or leave *T alone and say false. */
+static inline bool scan_take(struct scan_text *t, const char *prefix)
+{
+    if (!scan_starts(*t, prefix))
+        return false;
+    scan_drop(t, strlen(prefix));
+    return true;
+}
+
+/* The text before the first C, which is taken off with it; all of it when there is no C. */
+static inline struct scan_text scan_until(struct scan_text *t, char c)
+{
+    const char *at = t->n ? memchr(t->s, c, t->n) : NULL;
+    size_t n = at ? (size_t)(at - t->s) : t->n;
+    struct scan_text head = { t->s, n };
+
+    scan_drop(t, n + !!at);
+    return head;
+}
+
+/* The next word, and the space before it. */
+static inline struct scan_text scan_word(struct scan_text *t)
+{
+    size_t n = 0;
+
+    scan_space(t);
+    while (n < t->n && t->s[n] != ' ' && t->s[n] != '\t')
+        n++;
+    t->s += n;
+    t->n -= n;
+    return (struct scan_text){ t->s - n, n };
+}
+
+static inline bool scan_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Decimal digits at the front; false (nothing taken) when there is none.  Too large a number
+ * stays at UINT64_MAX. */
+bool scan_big_u64_(struct scan_text *t, uint64_t *x);
+static inline bool scan_u64(struct scan_text *t, uint64_t *x)
+{
+    uint64_t v = 0;
+    size_t i = 0;
+
+    while (i < t->n && scan_digit(t->s[i])) {
+        v = v * 10 + (uint64_t)(t->s[i] - '0');
+        i++;
+    }
+    if (i > 18)
+        return scan_big_u64_(t, x);
+    *x = v;
+    scan_drop(t, i);
+    return i > 0;
+}
+
+/* The same with a minus sign allowed; too large a number stays at the nearest int64_t. */
+bool scan_i64(struct scan_text *t, int64_t *x);
+/* Hexadecimal digits, without 0x. */
+bool scan_hex(struct scan_text *t, uint64_t *x);
+/* Digits with an optional point and exponent, as strtod reads them. */
+bool scan_double(struct scan_text *t, double *x);
+
+#endif

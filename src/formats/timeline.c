@@ -1,0 +1,119 @@
+/* timeline.c - see timeline.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/timeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+struct sortable {
+    struct timeline_item item;
+    size_t serial;
+};
+
+static int by_thread_and_time(const void *a, const void *b)
+{
+    const struct sortable *x = a, *y = b;
+
+    if (x->item.thread != y->item.thread)
+        return x->item.thread < y->item.thread ? -1 : 1;
+    if (x->item.time_ns != y->item.time_ns)
+        return x->item.time_ns < y->item.time_ns ? -1 : 1;
+    return x->serial < y->serial ? -1 : x->serial > y->serial;
+}
+
+/* Items of a run without times, added up by stack, in the order they first appear. */
+static size_t add_up(struct timeline_item *v, size_t n)
+{
+    struct umap at = { 0 };
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t seen = umap_find(&at, v[i].stack);
+
+        if (seen) {
+            v[seen - 1].weight += v[i].weight;
+            v[seen - 1].count += v[i].count;
+            continue;
+        }
+        v[kept++] = v[i];
+        umap_put(&at, v[i].stack, (uint32_t)kept);
+    }
+    umap_release(&at);
+    return kept;
+}
+
+static void add_run(struct timeline *t, const struct sortable *s, size_t n)
+{
+    struct timeline_run r = { s[0].item.thread, s[0].item.time_ns != 0, t->item.n, n };
+
+    vec_reserve(&t->item, t->item.n + n);
+    for (size_t i = 0; i < n; i++)
+        vec_push(&t->item, s[i].item);
+    if (!r.timed) {
+        r.n = add_up(t->item.v + r.first, n);
+        t->item.n = r.first + r.n;
+    }
+    vec_push(&t->run, r);
+}
+
+void timeline_build(struct timeline *t, const struct profile *p, uint32_t metric)
+{
+    VEC(struct sortable) s = { 0 };
+
+    memset(t, 0, sizeof *t);
+    for (size_t i = 0; i < p->sample.n; i++) {
+        const struct sample *m = &p->sample.v[i];
+
+        if (m->metric == metric)
+            vec_push(&s, ((struct sortable){
+                             { m->time_ns, m->thread, m->stack, m->weight, m->count }, i }));
+    }
+    if (s.n)
+        qsort(s.v, s.n, sizeof *s.v, by_thread_and_time);
+    for (size_t i = 0, n; i < s.n; i += n) {
+        for (n = 1; i + n < s.n && s.v[i + n].item.thread == s.v[i].item.thread; n++)
+            ;
+        add_run(t, s.v + i, n);
+    }
+    vec_release(&s);
+}
+
+void timeline_release(struct timeline *t)
+{
+    vec_release(&t->item);
+    vec_release(&t->run);
+}
+
+const char *timeline_label(const struct profile *p, uint32_t thread, struct thread_label *l)
+{
+    const struct thread *t;
+    int64_t pid;
+
+    l->text[0] = 0;
+    if (!thread)
+        return l->text;
+    t = &p->thread.v[thread - 1];
+    pid = t->process ? p->process.v[t->process - 1].pid : 0;
+    if (!pid && !t->tid)
+        snprintf(l->text, sizeof l->text, "%.255s", profile_string(p, t->name));
+    else
+        snprintf(l->text, sizeof l->text, "%.255s (%" PRId64 "/%" PRId64 ")",
+                 profile_string(p, t->name), pid, t->tid);
+    return l->text;
+}
+
+double timeline_unit_ns(const char *unit)
+{
+    static const struct { const char *name; double ns; } units[] = {
+        { "ns", 1 },    { "nanoseconds", 1 },     { "us", 1e3 }, { "microseconds", 1e3 },
+        { "ms", 1e6 },  { "milliseconds", 1e6 },  { "s", 1e9 },  { "seconds", 1e9 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(units); i++)
+        if (strcmp(unit, units[i].name) == 0)
+            return units[i].ns;
+    return 0;
+}
