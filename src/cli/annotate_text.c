@@ -46,8 +46,8 @@ static void put_pct(struct printer *w, int64_t x)
 static void put_source(struct printer *w, const char *s, size_t n, size_t before)
 {
     struct buf b = { 0 };
-    size_t room = w->term.width > 0 && (size_t)w->term.width > before ? (size_t)w->term.width - before
-                                                                       : SIZE_MAX;
+    size_t width = w->term.width > 0 ? (size_t)w->term.width : SIZE_MAX;
+    size_t room = width > before ? width - before : 0;
 
     for (size_t i = 0; i < n && s[i] != '\r'; i++)
         if (s[i] == '\t')
@@ -116,7 +116,9 @@ static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
 
 static bool is_hot(const struct printer *w, const struct an_line *line)
 {
-    return pct(w, line->self) >= w->v->min_pct || (line->n_inlined && pct(w, line->total) >= w->v->min_pct);
+    double least = w->v->min_pct;
+
+    return pct(w, line->self) >= least || (line->n_inlined && pct(w, line->total) >= least);
 }
 
 static void put_line(struct printer *w, uint32_t number, const struct an_line *line)

@@ -1,6 +1,7 @@
 /* col_names.c - at the end: names, lines and inlined calls of every frame that was hit.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_session.h"
+#include "collect/col_source.h"
 #include "symbol/sym_resolve.h"
 
 void col_names(struct col_session *s)
@@ -16,5 +17,7 @@ void col_names(struct col_session *s)
     }
     sym_resolve_run(&names);
     sym_resolve_meta(&names);
+    if (!s->options->no_source)
+        col_source_keep(&(struct col_source){ &names, s->self.v, s->self.n, false });
     sym_resolve_release(&names);
 }

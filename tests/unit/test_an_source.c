@@ -25,7 +25,8 @@ static uint32_t function(struct fixture *f, const char *name, uint32_t line)
 static uint32_t frame_at(struct fixture *f, uint64_t address, uint32_t flags,
                          const struct location *chain, size_t n)
 {
-    uint32_t module = intern_module(&f->in, &(struct module){ .path = intern_cstr(&f->in, "/bin/a") });
+    struct module m = { .path = intern_cstr(&f->in, "/bin/a") };
+    uint32_t module = intern_module(&f->in, &m);
     uint32_t id = intern_frame(&f->in, &(struct frame){ FRAME_NATIVE, flags, module, address });
 
     f->in.out->resolve(f->in.out, id, chain, n);

@@ -19,13 +19,15 @@ TEST(json_writer_escapes_and_places_commas)
     json_end_array(&j);
     json_put_bool(&j, "yes", true);
     json_end_object(&j);
-    CHECK_STR(buf_text(&o.buf), "{\"a\\\"b\":\"x\\n\\u0001\\ufffd\",\"list\":[1,{},0.50],\"yes\":true}");
+    CHECK_STR(buf_text(&o.buf),
+              "{\"a\\\"b\":\"x\\n\\u0001\\ufffd\",\"list\":[1,{},0.50],\"yes\":true}");
     out_close(&o, NULL);
 }
 
 TEST(json_reader_gives_tokens_in_order)
 {
-    static const char text[] = " {\"k\\u00e9\": [1, -2.5e1, \"s\\ud83d\\ude00\", null], \"t\": true} ";
+    static const char text[] =
+        " {\"k\\u00e9\": [1, -2.5e1, \"s\\ud83d\\ude00\", null], \"t\": true} ";
     static const enum json_token want[] = { JSON_OBJECT, JSON_KEY,  JSON_ARRAY, JSON_NUMBER,
                                             JSON_NUMBER, JSON_STRING, JSON_NULL, JSON_ARRAY_END,
                                             JSON_KEY,    JSON_TRUE, JSON_OBJECT_END, JSON_END };
@@ -59,8 +61,8 @@ static const char *error_of(const char *text)
 
 TEST(json_reader_refuses_what_is_not_json)
 {
-    static const char *const bad[] = { "{", "[1 2]", "{\"a\" 1}", "[}", "\"abc", "\"\\x\"", "{\"a\":}",
-                                       "tru", "1 2", "-", "[\"\\u12\"]", "{1:2}" };
+    static const char *const bad[] = { "{", "[1 2]", "{\"a\" 1}", "[}", "\"abc", "\"\\x\"",
+                                       "{\"a\":}", "tru", "1 2", "-", "[\"\\u12\"]", "{1:2}" };
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (!error_of(bad[i]))
