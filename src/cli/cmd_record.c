@@ -135,7 +135,16 @@ static char *join_events(const struct opt_list *list)
 }
 
 /* An earlier file of the name is kept as NAME.old. */
-static int open_output(const char *path, struct err *e)
+static int keep_old(const char *path, bool back, struct err *e)
+{
+    char *old = mem_printf("%s.old", path);
+    int rc = back ? rename(old, path) : rename(path, old);
+
+    free(old);
+    return rc < 0 ? err_sys(e, "cannot keep the old %s", path) : 0;
+}
+
+static int open_output(const char *path, bool *kept, struct err *e)
 {
     struct stat st;
     int fd;
@@ -148,15 +157,25 @@ static int open_output(const char *path, struct err *e)
         return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     }
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-        char *old = mem_printf("%s.old", path);
-        int rc = rename(path, old);
-
-        free(old);
-        if (rc < 0)
-            return err_sys(e, "cannot keep the old %s", path);
+        if (keep_old(path, false, e) < 0)
+            return -1;
+        *kept = true;
     }
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     return fd < 0 ? err_sys(e, "cannot write %s", path) : fd;
+}
+
+/* Nothing was recorded: leave things as they were. */
+static void undo_output(const char *path, bool kept)
+{
+    struct stat st;
+
+    if (strcmp(path, "-") == 0)
+        return;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        unlink(path);
+    if (kept)
+        keep_old(path, true, NULL);
 }
 
 static void say_stacks(const struct col_summary *s)
@@ -197,12 +216,13 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
     struct run r = { 0 };
     struct sink *sink;
     char *events = join_events(&a->events);
+    bool kept = false;
     int fd = -1, rc = -1;
 
     o.events = events;
     if (take_options(a, rest, &o, e) < 0)
         goto out;
-    fd = open_output(path, e);
+    fd = open_output(path, &kept, e);
     if (fd < 0)
         goto out;
     r.writer = store_writer_new(fd);
@@ -213,8 +233,12 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
     o.context = &r;
     rc = col_record(&o, sink, &s, e);
     progress_clear(&r.progress);
-    if (sink->end(sink, rc < 0 ? NULL : e) < 0)
-        rc = rc < 0 ? rc : err_wrap(e, "%s", path);
+    if (rc < 0) {
+        undo_output(path, kept);
+        goto out;
+    }
+    if (sink->end(sink, e) < 0)
+        rc = err_wrap(e, "%s", path);
     if (rc == 0 && !a->quiet)
         summarise(path, store_writer_bytes(r.writer), &s);
     rc = rc < 0 ? rc : s.exit_status;

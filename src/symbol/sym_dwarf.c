@@ -127,7 +127,7 @@ static void *dwarf_open(struct sym_module *m)
 
     if (!im || !sym_image_has_dwarf(im))
         im = sym_module_debug(m);
-    if (!im || !sym_image_has_dwarf(im))
+    if (!im || !sym_image_has_dwarf(im) || (m->ask.quick && sym_image_is_packed(im)))
         return NULL;
     dwarf = dwarf_begin_elf(im->elf, DWARF_C_READ, NULL);
     if (!dwarf)

@@ -163,6 +163,13 @@ bool sym_image_has_dwarf(struct sym_image *im)
     return sym_image_section(im, ".debug_info", &sh) || sym_image_section(im, ".zdebug_info", &sh);
 }
 
+bool sym_image_is_packed(struct sym_image *im)
+{
+    GElf_Shdr sh;
+
+    return !sym_image_section(im, ".debug_info", &sh) || (sh.sh_flags & SHF_COMPRESSED);
+}
+
 const unsigned char *sym_image_code(struct sym_image *im, uint64_t address, size_t n)
 {
     for (size_t i = 0; i < im->n_loads; i++) {

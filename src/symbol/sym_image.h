@@ -40,6 +40,7 @@ Elf_Scn *sym_image_section(struct sym_image *im, const char *name, GElf_Shdr *sh
 /* Raw bytes of a section as stored (uncompressed when it was compressed); NULL when none. */
 const unsigned char *sym_image_bytes(struct sym_image *im, const char *name, size_t *n);
 bool sym_image_has_dwarf(struct sym_image *im);
+bool sym_image_is_packed(struct sym_image *im); /* that debug info is compressed */
 /* Bytes at a virtual address, or NULL when the file does not hold all of them. */
 const unsigned char *sym_image_code(struct sym_image *im, uint64_t address, size_t n);
 bool sym_image_is_code(const struct sym_image *im, uint64_t address);

@@ -20,6 +20,7 @@ struct sym_resolve_module {
     struct sym_module *open; /* NULL until one of its frames is asked about */
     const char *root;        /* in the resolver's arena; NULL is "" */
     int64_t pid, ns_pid;
+    bool quick;
     uint64_t frames;    /* places asked about */
     uint64_t unnamed;   /* of those, without any name */
     uint64_t by_start;  /* of those, named only by where the function begins */
@@ -38,6 +39,8 @@ void sym_resolve_release(struct sym_resolve *s);
 /* Where MODULE's process lives; the last call for a module counts. */
 void sym_resolve_where(struct sym_resolve *s, uint32_t module, const char *root, int64_t pid,
                        int64_t ns_pid);
+/* MODULE is not worth unpacking its debug info: names of functions will do. */
+void sym_resolve_quick(struct sym_resolve *s, uint32_t module);
 /* Resolve every frame defined since the last call. */
 void sym_resolve_run(struct sym_resolve *s);
 /* The same for one frame. */
