@@ -211,6 +211,7 @@ void table_print(const struct table *t, struct out *o, const struct term *term)
 {
     struct layout l = { 0 };
     struct table_cell title[32];
+    bool titled = false;
 
     measure(t, &l);
     fit(t, &l, term);
@@ -218,8 +219,10 @@ void table_print(const struct table *t, struct out *o, const struct term *term)
         const char *s = t->column[i].title;
 
         title[i] = (struct table_cell){ s, (uint32_t)strlen(s), 0, TERM_DIM };
+        titled |= *s != 0;
     }
-    put_row(t, o, term, title, &l);
+    if (titled)
+        put_row(t, o, term, title, &l);
     for (size_t i = 0; i + t->n_columns <= t->cell.n; i += t->n_columns)
         put_row(t, o, term, &t->cell.v[i], &l);
 }

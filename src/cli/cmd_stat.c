@@ -1,0 +1,126 @@
+/* cmd_stat.c - what a command used: time, memory, I/O, counters.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/stat.h"
+#include "text/progress.h"
+
+struct stat_args {
+    uint64_t runs;
+    const char *events, *pin, *output;
+    bool json;
+};
+
+enum { RUNS_MOST = 100000 };
+
+static int run_all(const struct stat_args *a, const struct col_stat_options *o,
+                   struct col_stat_run *runs, struct err *e)
+{
+    struct progress line;
+    int rc = 0;
+
+    progress_init(&line, STDERR_FILENO);
+    for (uint64_t i = 0; i < a->runs && rc == 0; i++) {
+        if (i)
+            progress_show(&line, "run %llu of %llu", (unsigned long long)i + 1,
+                          (unsigned long long)a->runs);
+        rc = col_stat_run(o, &runs[i], e);
+    }
+    progress_clear(&line);
+    return rc;
+}
+
+static int print(const struct stat_args *a, const struct stat_result *s, struct err *e)
+{
+    int fd = a->json ? STDOUT_FILENO : STDERR_FILENO, rc;
+    struct out o;
+
+    if (a->output) {
+        fd = open(a->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (fd < 0)
+            return err_sys(e, "%s", a->output);
+    }
+    o = out_fd(fd);
+    if (a->json)
+        stat_json(s, &o);
+    else
+        stat_text(s, &o, fd);
+    rc = out_close(&o, e);
+    if (a->output)
+        close(fd);
+    return rc;
+}
+
+/* That of the last run that failed, so that a script sees it. */
+static int last_failure(const struct stat_result *s)
+{
+    for (size_t i = s->runs; i > 0; i--)
+        if (s->run[i - 1].exit_status)
+            return s->run[i - 1].exit_status;
+    return EXIT_DONE;
+}
+
+static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
+{
+    const struct stat_args *a = args;
+    struct col_events events = { 0 };
+    struct col_stat_options o = { .command = rest->command, .events = &events, .pin = a->pin,
+                                  .output_to_stderr = a->json && !a->output };
+    struct col_stat_run *runs;
+    struct stat_result s;
+    int rc;
+
+    if (!rest->command || !rest->command[0])
+        return err_set(e, ERR_USAGE, "no command to run");
+    if (a->runs < 1 || a->runs > RUNS_MOST)
+        return err_set(e, ERR_USAGE, "--repeat: from 1 to %d", RUNS_MOST);
+    if (col_event_parse(a->events ? a->events : col_stat_events, &events, e) < 0)
+        return -1;
+    runs = mem_zalloc(a->runs * sizeof *runs);
+    s = (struct stat_result){ .command = rest->command, .run = runs, .runs = a->runs,
+                              .events = &events };
+    rc = run_all(a, &o, runs, e);
+    if (rc == 0) {
+        stat_measures(&s);
+        rc = print(a, &s, e);
+    }
+    if (rc == 0)
+        rc = last_failure(&s);
+    stat_release(&s);
+    free(runs);
+    vec_release(&events);
+    return rc;
+}
+
+static const struct option stat_options[] = {
+    { OPT_U64, 'r', "repeat", offsetof(struct stat_args, runs), "N",
+      "run N times; medians with their interval" },
+    { OPT_STR, 'e', "event", offsetof(struct stat_args, events), "EVENTS",
+      "count these, joined by commas" },
+    { OPT_STR, 0, "pin", offsetof(struct stat_args, pin), "CPUS", "run on these CPUs: 0,2-3" },
+    { OPT_STR, 'o', "output", offsetof(struct stat_args, output), "FILE",
+      "write the result to FILE" },
+    { OPT_FLAG, 0, "json", offsetof(struct stat_args, json), NULL, "one JSON object" },
+    { 0 },
+};
+
+static const struct opts_table stat_tables[] = { { stat_options, 0 }, { 0 } };
+static const struct stat_args stat_defaults = { .runs = 1 };
+
+const struct command cmd_stat = {
+    .name = "stat",
+    .summary = "what a command used: time, memory, I/O, counters",
+    .usage = "stat [options] [--] CMD...",
+    .examples = "  fathom stat -- ./prog              one run\n"
+                "  fathom stat -r 20 -- ./prog        medians of 20 runs, with intervals\n"
+                "  fathom stat -e page-faults -- ls   count other events",
+    .options = stat_tables,
+    .args_size = sizeof(struct stat_args),
+    .defaults = &stat_defaults,
+    .stop_at_operand = 1,
+    .run = stat_run,
+};

@@ -1,0 +1,184 @@
+/* stat_measures.c - what is printed of a run, as a table of questions; a measure that no run
+ * can answer is left out.  SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/stat.h"
+
+/* Value of the counter called NAME in R, NAN when it was not counted. */
+static double counted(const struct stat_result *s, const struct col_stat_run *r, const char *name)
+{
+    for (size_t i = 0; i < s->events->n; i++)
+        if (strcmp(s->events->v[i].name, name) == 0 && !r->counter[i].errnum &&
+            r->counter[i].running_pct > 0)
+            return r->counter[i].value;
+    return NAN;
+}
+
+static double per(double a, double b)
+{
+    return b > 0 ? a / b : NAN;
+}
+
+#define ASK(id, expression)                                                           \
+    static double ask_##id(const struct stat_result *s, const struct col_stat_run *r) \
+    {                                                                                 \
+        return expression;                                                            \
+    }
+#define COUNTED(name) counted(s, r, name)
+ASK(wall, r->wall_ns)
+ASK(user, r->user_ns)
+ASK(system, r->system_ns)
+ASK(cpus, per(r->user_ns + r->system_ns, r->wall_ns))
+ASK(rss, r->max_rss_bytes)
+ASK(minor, r->minor_faults)
+ASK(major, r->major_faults)
+ASK(voluntary, r->voluntary)
+ASK(involuntary, r->involuntary)
+ASK(read, r->has_io ? r->read_bytes : NAN)
+ASK(written, r->has_io ? r->written_bytes : NAN)
+ASK(disk_read, r->has_io ? r->disk_read_bytes : NAN)
+ASK(disk_written, r->has_io ? r->disk_written_bytes : NAN)
+ASK(processes, r->has_tasks ? r->processes : NAN)
+ASK(threads, r->has_tasks ? r->threads : NAN)
+ASK(ipc, per(COUNTED("instructions"), COUNTED("cycles")))
+ASK(ghz, per(COUNTED("cycles"), r->user_ns + r->system_ns))
+ASK(branch_miss, 100 * per(COUNTED("branch-misses"), COUNTED("branches")))
+ASK(cache_miss, 100 * per(COUNTED("cache-misses"), COUNTED("cache-references")))
+ASK(l1_miss, 100 * per(COUNTED("L1-dcache-load-misses"), COUNTED("L1-dcache-loads")))
+ASK(frontend, 100 * per(COUNTED("stalled-cycles-frontend"), COUNTED("cycles")))
+ASK(backend, 100 * per(COUNTED("stalled-cycles-backend"), COUNTED("cycles")))
+
+struct question {
+    const char *name, *unit, *note;
+    double (*ask)(const struct stat_result *s, const struct col_stat_run *r);
+};
+
+static const struct question of_run[] = {
+    { "wall", "ns", "", ask_wall },
+    { "user", "ns", "processor time in the program", ask_user },
+    { "system", "ns", "processor time in the kernel for it", ask_system },
+    { "cpus used", "ratio", "(user + system) / wall", ask_cpus },
+    { "max RSS", "bytes", "memory of the largest process", ask_rss },
+    { "minor faults", "count", "pages mapped in", ask_minor },
+    { "major faults", "count", "pages read from disk", ask_major },
+    { "voluntary switches", "count", "it waited", ask_voluntary },
+    { "involuntary switches", "count", "others wanted the CPU", ask_involuntary },
+    { "read", "bytes", "by read() and the like", ask_read },
+    { "written", "bytes", "by write() and the like", ask_written },
+    { "read from disk", "bytes", "", ask_disk_read },
+    { "written to disk", "bytes", "", ask_disk_written },
+    { "processes", "count", "", ask_processes },
+    { "threads", "count", "of all processes", ask_threads },
+};
+
+static const struct question of_counters[] = {
+    { "IPC", "ratio", "instructions per cycle", ask_ipc },
+    { "GHz", "ratio", "cycles per processor nanosecond", ask_ghz },
+    { "branch miss rate", "pct", "of branches", ask_branch_miss },
+    { "cache miss rate", "pct", "of references to the last level", ask_cache_miss },
+    { "L1 miss rate", "pct", "of loads", ask_l1_miss },
+    { "frontend stalls", "pct", "of cycles", ask_frontend },
+    { "backend stalls", "pct", "of cycles", ask_backend },
+};
+
+static struct stat_measure *add(struct stat_result *s, const char *name, const char *unit,
+                                const char *note)
+{
+    struct stat_measure *m = vec_add(&s->measure);
+
+    *m = (struct stat_measure){ .unit = unit, .note = note };
+    snprintf(m->name, sizeof m->name, "%s", name);
+    m->value = mem_alloc(s->runs * sizeof *m->value);
+    return m;
+}
+
+static void drop_if_empty(struct stat_result *s)
+{
+    struct stat_measure *m = &s->measure.v[s->measure.n - 1];
+
+    if (m->n)
+        return;
+    free(m->value);
+    s->measure.n--;
+}
+
+static void ask_all(struct stat_result *s, const struct question *q, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct stat_measure *m = add(s, q[i].name, q[i].unit, q[i].note);
+
+        for (size_t k = 0; k < s->runs; k++) {
+            double x = q[i].ask(s, &s->run[k]);
+
+            if (isfinite(x))
+                m->value[m->n++] = x;
+        }
+        drop_if_empty(s);
+    }
+}
+
+static void add_counter(struct stat_result *s, size_t event)
+{
+    const struct col_event *ev = &s->events->v[event];
+    struct stat_measure *m = add(s, ev->name, ev->is_clock ? "ns" : "count", "");
+
+    m->running_pct = 100;
+    for (size_t k = 0; k < s->runs; k++) {
+        const struct col_stat_counter *c = &s->run[k].counter[event];
+
+        if (c->errnum || c->running_pct <= 0)
+            continue;
+        if (c->running_pct < m->running_pct)
+            m->running_pct = c->running_pct;
+        if (c->user_only)
+            m->note = "user space only";
+        m->value[m->n++] = c->value;
+    }
+    drop_if_empty(s);
+}
+
+/* One sentence when no hardware event could be counted. */
+static const char *why_no_hardware(const struct stat_result *s)
+{
+    int errnum = 0;
+    bool asked = false;
+
+    for (size_t i = 0; i < s->events->n; i++) {
+        if (!s->events->v[i].is_hardware)
+            continue;
+        asked = true;
+        errnum = s->run[0].counter[i].errnum;
+        if (!errnum)
+            return "";
+    }
+    if (!asked)
+        return "";
+    return errnum == EACCES || errnum == EPERM || errnum == ENOSYS
+               ? "hardware counters are refused here: fathom doctor says what would allow them"
+               : "no hardware counters on this machine (virtual machines often have none); "
+                 "valgrind --tool=cachegrind simulates caches and branches, and fathom reads "
+                 "its output";
+}
+
+void stat_measures(struct stat_result *s)
+{
+    ask_all(s, of_run, ARRAY_LEN(of_run));
+    for (size_t i = 0; i < s->events->n; i++)
+        add_counter(s, i);
+    ask_all(s, of_counters, ARRAY_LEN(of_counters));
+    s->hardware = why_no_hardware(s);
+    for (size_t i = 0; i < s->measure.n; i++)
+        if (s->run[0].rss_is_ours && strcmp(s->measure.v[i].name, "max RSS") == 0)
+            s->measure.v[i].note = "or less: no more than fathom itself";
+}
+
+void stat_release(struct stat_result *s)
+{
+    for (size_t i = 0; i < s->measure.n; i++)
+        free(s->measure.v[i].value);
+    vec_release(&s->measure);
+}

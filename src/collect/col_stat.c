@@ -1,0 +1,209 @@
+/* col_stat.c - see col_stat.h.  The counters are opened on the stopped child, inherited by what
+ * it starts, and begin with its exec.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_stat.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "collect/col_target.h"
+#include "collect/col_tasks.h"
+
+const char col_stat_events[] = "cycles,instructions,branches,branch-misses,cache-references,"
+                               "cache-misses,L1-dcache-loads,L1-dcache-load-misses,"
+                               "dTLB-load-misses,stalled-cycles-frontend,stalled-cycles-backend";
+
+static int open_counter(const struct col_event *ev, pid_t pid, bool no_kernel)
+{
+    struct perf_event_attr a = { .type = ev->type, .size = sizeof a, .config = ev->config,
+                                 .config1 = ev->config1, .config2 = ev->config2 };
+
+    a.disabled = a.inherit = a.enable_on_exec = 1;
+    a.exclude_kernel = a.exclude_hv = no_kernel || ev->no_kernel;
+    a.exclude_user = ev->no_user;
+    a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+    return (int)syscall(SYS_perf_event_open, &a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int open_best(const struct col_event *ev, pid_t pid, struct col_stat_counter *c)
+{
+    int fd = open_counter(ev, pid, false);
+
+    if (fd < 0 && (errno == EACCES || errno == EPERM)) {
+        fd = open_counter(ev, pid, true);
+        c->user_only = fd >= 0;
+    }
+    c->errnum = fd < 0 ? errno : 0;
+    return fd;
+}
+
+static void read_counter(int fd, struct col_stat_counter *c)
+{
+    uint64_t got[3]; /* value, time enabled, time running */
+
+    if (read(fd, got, sizeof got) != (ssize_t)sizeof got || !got[2])
+        return;
+    c->value = (double)got[0] * (double)got[1] / (double)got[2];
+    c->running_pct = 100.0 * (double)got[2] / (double)got[1];
+}
+
+static double io_line(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+
+    return at ? (double)strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+/* Of a process that has ended but was not waited for; its children's figures were added to it
+ * when it waited for them. */
+static void read_io(pid_t pid, struct col_stat_run *r)
+{
+    char path[64], text[512];
+
+    snprintf(path, sizeof path, "/proc/%d/io", (int)pid);
+    if (map_read_text(path, text, sizeof text) <= 0)
+        return;
+    r->has_io = true;
+    r->read_bytes = io_line(text, "rchar: ");
+    r->written_bytes = io_line(text, "wchar: ");
+    r->disk_read_bytes = io_line(text, "\nread_bytes: ");
+    r->disk_written_bytes = io_line(text, "\nwrite_bytes: ");
+}
+
+static double timeval_ns(struct timeval t)
+{
+    return (double)t.tv_sec * 1e9 + (double)t.tv_usec * 1e3;
+}
+
+static void pass_signals(const struct col_target *t)
+{
+    struct signalfd_siginfo s;
+
+    while (read(t->signals, &s, sizeof s) == (ssize_t)sizeof s)
+        if (s.ssi_code != SI_KERNEL)
+            kill(t->pid, (int)s.ssi_signo);
+}
+
+/* Wait for the end; signals sent to us are passed on, those of the terminal reach the command
+ * anyway. */
+static void wait_end(struct col_target *t, struct col_tasks *tasks)
+{
+    struct pollfd p[2] = { { .fd = t->watch[0], .events = POLLIN },
+                           { .fd = t->signals, .events = POLLIN } };
+
+    while (!(p[0].revents & POLLIN)) {
+        p[0].revents = p[1].revents = 0;
+        if (poll(p, 2, 100) < 0 && errno != EINTR)
+            return;
+        if (p[1].revents & POLLIN)
+            pass_signals(t);
+        col_tasks_drain(tasks);
+    }
+}
+
+static void take_usage(struct col_target *t, double own_rss, struct col_stat_run *r)
+{
+    struct rusage u = { 0 };
+    siginfo_t info;
+    int status = 0;
+
+    while (waitid(P_PID, (id_t)t->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        ;
+    read_io(t->pid, r);
+    while (wait4(t->pid, &status, 0, &u) < 0 && errno == EINTR)
+        ;
+    t->ended = true;
+    r->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    r->user_ns = timeval_ns(u.ru_utime);
+    r->system_ns = timeval_ns(u.ru_stime);
+    r->max_rss_bytes = (double)u.ru_maxrss * 1024;
+    /* Until its exec the child was a copy of us, and the kernel remembers the largest size. */
+    r->rss_is_ours = r->max_rss_bytes <= own_rss;
+    r->minor_faults = (double)u.ru_minflt;
+    r->major_faults = (double)u.ru_majflt;
+    r->voluntary = (double)u.ru_nvcsw;
+    r->involuntary = (double)u.ru_nivcsw;
+}
+
+static int spawn(const struct col_stat_options *o, struct col_target *t, struct err *e)
+{
+    int keep = -1, rc;
+
+    if (o->output_to_stderr) {
+        keep = dup(STDOUT_FILENO);
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+    }
+    rc = col_target_spawn(t, o->command, o->pin, e);
+    if (keep >= 0) {
+        dup2(keep, STDOUT_FILENO);
+        close(keep);
+    }
+    return rc;
+}
+
+static double own_rss_bytes(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (double)u.ru_maxrss * 1024;
+}
+
+static int run_target(const struct col_stat_options *o, struct col_target *t,
+                      struct col_stat_run *r, struct err *e)
+{
+    int fd[COL_STAT_COUNTERS];
+    struct col_tasks tasks;
+    double own_rss = own_rss_bytes();
+    uint64_t start;
+    int rc;
+
+    if (spawn(o, t, e) < 0)
+        return -1;
+    for (size_t i = 0; i < o->events->n; i++)
+        fd[i] = open_best(&o->events->v[i], t->pid, &r->counter[i]);
+    col_tasks_open(&tasks, t->pid);
+    start = clock_mono_ns();
+    rc = col_target_go(t, o->command, e);
+    if (rc == 0) {
+        wait_end(t, &tasks);
+        r->wall_ns = (double)(clock_mono_ns() - start);
+        take_usage(t, own_rss, r);
+        r->has_tasks = col_tasks_counts(&tasks, &r->processes, &r->threads);
+    }
+    for (size_t i = 0; i < o->events->n; i++) {
+        if (fd[i] < 0)
+            continue;
+        read_counter(fd[i], &r->counter[i]);
+        close(fd[i]);
+    }
+    col_tasks_close(&tasks);
+    return rc;
+}
+
+int col_stat_run(const struct col_stat_options *o, struct col_stat_run *r, struct err *e)
+{
+    struct col_target t;
+    int rc;
+
+    *r = (struct col_stat_run){ 0 };
+    if (o->events->n > COL_STAT_COUNTERS)
+        return err_set(e, ERR_USAGE, "more than %d events at once", COL_STAT_COUNTERS);
+    rc = col_target_init(&t, e);
+    if (rc == 0)
+        rc = run_target(o, &t, r, e);
+    col_target_finish(&t);
+    col_target_release(&t);
+    return rc;
+}

@@ -1,0 +1,92 @@
+"""`fathom stat`: figures that must hold on any machine, however busy."""
+import json
+import re
+import unittest
+
+from support import SOURCE, Case, fathom
+from test_report import documented
+
+
+def measures(result):
+    return {m["name"]: m for m in result["measures"]}
+
+
+class Stat(Case):
+    def stat(self, *args, status=0):
+        return json.loads(fathom("stat", "--json", *args, status=status).stdout)
+
+    def test_members_are_those_of_the_page(self):
+        result = self.stat("-r", "2", "--", "true")
+        self.assertEqual(set(result), set(documented("## `fathom stat --json`")))
+        known = documented("### `measures`")
+        names = re.search(r"^\| `name` \| string \| (.*) \|$", (SOURCE / "docs/json.md").read_text().split(
+            "### `measures`")[1], re.M).group(1)
+        for measure in result["measures"]:
+            self.assertLessEqual(set(measure), set(known))
+            self.assertLessEqual(set(known) - {"running_pct"}, set(measure))
+            if "running_pct" not in measure:
+                self.assertIn(f"`{measure['name']}`", names)
+
+    def test_time_that_is_slept_is_not_used(self):
+        found = measures(self.stat("--", "sleep", "0.5"))
+        self.assertGreaterEqual(found["wall"]["median"], 0.5e9)
+        self.assertLess(found["user"]["median"] + found["system"]["median"], found["wall"]["median"])
+
+    def test_bytes_written_are_counted_with_those_of_children(self):
+        out = self.dir / "x"
+        found = measures(self.stat("--", "sh", "-c", f"head -c 3000000 /dev/zero > '{out}'; true"))
+        if "written" not in found:
+            self.skipTest("this kernel keeps no I/O accounts")
+        self.assertGreaterEqual(found["written"]["median"], 3000000)
+        self.assertLess(found["written"]["median"], 4000000)
+
+    def test_processes_are_counted_exactly_or_not_at_all(self):
+        found = measures(self.stat("--", "sh", "-c", "/bin/true; /bin/true; (exit 0); exit 0"))
+        if "processes" not in found:
+            self.skipTest("the kernel refuses the records of forks, or lost some")
+        self.assertEqual(found["processes"]["median"], 4)
+        self.assertEqual(found["threads"]["median"], 4)
+
+    def test_memory_of_a_large_process_is_seen(self):
+        found = measures(self.stat("--", "/usr/bin/python3", "-c", "x = bytearray(100_000_000)"))
+        self.assertGreaterEqual(found["max RSS"]["median"], 100e6)
+        self.assertLess(found["max RSS"]["median"], 200e6)
+        self.assertGreater(found["minor faults"]["median"], 1000)
+
+    def test_repeats_give_an_interval(self):
+        result = self.stat("-r", "7", "--", "true")
+        wall = measures(result)["wall"]
+        self.assertEqual(len(wall["values"]), 7)
+        self.assertEqual(result["exit_status"], [0] * 7)
+        self.assertGreaterEqual(wall["confidence"], 0.95)
+        self.assertTrue(wall["min"] <= wall["low"] <= wall["median"] <= wall["high"] <= wall["max"])
+
+    def test_software_events_are_counted_where_allowed(self):
+        result = self.stat("-e", "page-faults:u", "--", "true")
+        found = measures(result)
+        if "page-faults" not in found:
+            self.skipTest("perf_event_open is refused here")
+        self.assertGreater(found["page-faults"]["median"], 0)
+
+    def test_the_exit_status_of_the_command_is_passed_on(self):
+        self.assertEqual(self.stat("--", "sh", "-c", "exit 7", status=7)["exit_status"], [7])
+        self.assertEqual(self.stat("--", "sh", "-c", "kill -TERM $$", status=143)["exit_status"], [143])
+
+    def test_output_of_the_command_stays_apart_from_the_json(self):
+        done = fathom("stat", "--json", "--", "echo", "hello")
+        json.loads(done.stdout)
+        self.assertIn("hello", done.stderr)
+        path = self.dir / "out.json"
+        done = fathom("stat", "--json", "-o", path, "--", "echo", "hello")
+        self.assertEqual(done.stdout, "hello\n")
+        json.loads(path.read_text())
+
+    def test_text_goes_to_standard_error(self):
+        done = fathom("stat", "-r", "2", "echo", "hello")
+        self.assertEqual(done.stdout, "hello\nhello\n")
+        self.assertRegex(done.stderr, r"(?m)^echo hello: 2 runs, medians with their 50\.0 % interval$")
+        self.assertRegex(done.stderr, r"(?m)^wall +\S+ [mun]?s")
+
+
+if __name__ == "__main__":
+    unittest.main()
