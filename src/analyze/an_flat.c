@@ -246,7 +246,9 @@ const char *an_row_place(const struct profile *p, const struct an_row *r, char *
 {
     const char *file = r->function
                            ? profile_string(p, p->function.v[r->function - 1].file) : "";
+    const char *slash = strrchr(file, '/');
 
+    file = slash && slash[1] ? slash + 1 : file;
     if (*file && r->line)
         snprintf(text, cap, "%s:%u", file, r->line);
     else

@@ -44,7 +44,7 @@ void an_flat_release(struct an_flat *f);
 bool an_flat_can_sort(const char *column);
 void an_flat_sort(struct an_flat *f, const struct profile *p, const char *column);
 
-/* "file:line", or "file", or "". */
+/* "file:line", or "file", or ""; without the folders, which JSON and CSV give. */
 const char *an_row_place(const struct profile *p, const struct an_row *r, char *text, size_t cap);
 
 #endif

@@ -92,10 +92,12 @@ static void say_rate(struct line *l, const struct profile *p)
 static void say_stacks(struct line *l, const struct profile *p, double samples)
 {
     double rooted = quality(p, "rooted"), cut = quality(p, "truncated");
+    double stacks = quality(p, "stacks");
     double joined = quality(p, "joined"), unreadable = quality(p, "unreadable");
 
-    if (rooted >= 0 && samples > 0)
-        say(l, "%.1f %% of stacks rooted", 100 * rooted / samples);
+    stacks = stacks >= 0 ? stacks : samples;
+    if (rooted >= 0 && stacks > 0)
+        say(l, "%.1f %% of stacks rooted", 100 * rooted / stacks);
     if (cut > 0)
         say(l, "%s cut", human_count((int64_t)cut).s);
     if (joined > 0)
@@ -135,6 +137,7 @@ static void say_troubles(const struct profile *p, struct out *o)
             out_printf(o, "note: %.*s%s%s\n", (int)(at - troubles[i].text), troubles[i].text,
                        human_count((int64_t)n).s, at + 2);
     }
+    say_alone(o, "note: ", profile_meta(p, "events_why"));
     say_alone(o, "note: ", profile_meta(p, "rung_why"));
     say_alone(o, "      ", profile_meta(p, "remedy"));
     say_alone(o, "damaged: ", p->damage);

@@ -1,20 +1,5 @@
 /* input_record.c - a reading command that was given a command line records it first.
  * SPDX-License-Identifier: Apache-2.0 */
-<<<<<<< HEAD
-#include <stdio.h>
-
-#include "cli/input.h"
-#include "collect/collect.h"
-
-struct profile *input_record(char **command, struct err *e)
-{
-    struct col_options o = { .command = command };
-    struct profile *p = profile_new();
-    struct sink *sink = profile_sink(p);
-    struct col_summary s;
-
-    if (col_record(&o, sink, &s, e) == 0 && sink->end(sink, e) == 0)
-=======
 #include <unistd.h>
 
 #include "cli/input.h"
@@ -45,7 +30,6 @@ struct profile *input_record(char **command, struct err *e)
     rc = col_record(&o, profile_sink(p), &s, e);
     progress_clear(&line);
     if (rc == 0 && profile_sink(p)->end(profile_sink(p), e) == 0)
->>>>>>> 0f24042 (stat: what a command used, with repeats and counters; report and the others record a command first)
         return p;
     profile_free(p);
     return NULL;
