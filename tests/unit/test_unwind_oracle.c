@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "unw_self.h"
 #include "unwind/unw_table.h"
 
 /* Rules are compared by what they compute from made-up registers over made-up memory. */
@@ -247,4 +248,19 @@ TEST(unwind_table_equals_elfutils_for_this_program)
 {
     elf_version(EV_CURRENT);
     compare_file("/proc/self/exe");
+}
+
+TEST(unwind_table_equals_elfutils_for_aarch64)
+{
+    static const char *const libraries[] = { "/usr/aarch64-linux-gnu/lib/libc.so.6",
+                                             "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1" };
+    const char *path = unw_self_workload("unwind-arm");
+
+    if (!path)
+        test_skip("no aarch64 program was built");
+    elf_version(EV_CURRENT);
+    compare_file(path);
+    for (size_t i = 0; i < 2; i++)
+        if (access(libraries[i], R_OK) == 0)
+            compare_file(libraries[i]);
 }

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "unw_self.h"
 #include "unwind/unw_table.h"
 
 static const uint8_t build_id[] = { 0xab, 0xcd, 0x01, 0x02, 0x03 };
@@ -176,34 +177,19 @@ TEST(unwind_table_refuses_what_is_not_elf_of_a_known_machine)
     unw_table_free(t);
 }
 
-/* An ELF file with one executable segment and a compressed .debug_frame. */
 static struct buf elf_with_compressed_frame(const struct buf *frame, uint64_t claimed)
 {
-    static const char names[] = "\0.shstrtab\0.debug_frame";
     Elf64_Chdr ch = { .ch_type = ELFCOMPRESS_ZLIB, .ch_size = claimed };
-    Elf64_Ehdr eh = { .e_ident = ELFMAG "\2\1\1", .e_machine = EM_X86_64, .e_phoff = sizeof eh,
-                      .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1, .e_shnum = 3,
-                      .e_shentsize = sizeof(Elf64_Shdr), .e_shstrndx = 1 };
-    Elf64_Phdr ph = { .p_type = PT_LOAD, .p_flags = PF_X, .p_vaddr = 0x1000, .p_memsz = 0x1000 };
-    Elf64_Shdr sh[3] = { { 0 } };
     unsigned char packed[1000];
     uLongf n = sizeof packed;
-    struct buf b = { 0 };
+    struct buf section = { 0 }, elf;
 
     CHECK_EQ(compress(packed, &n, frame->data, frame->n), Z_OK);
-    eh.e_shoff = sizeof eh + sizeof ph;
-    sh[1] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_STRTAB, .sh_size = sizeof names,
-                          .sh_offset = eh.e_shoff + sizeof sh };
-    sh[2] = (Elf64_Shdr){ .sh_name = 11, .sh_type = SHT_PROGBITS, .sh_flags = SHF_COMPRESSED,
-                          .sh_offset = sh[1].sh_offset + sizeof names,
-                          .sh_size = sizeof ch + n };
-    buf_add(&b, &eh, sizeof eh);
-    buf_add(&b, &ph, sizeof ph);
-    buf_add(&b, sh, sizeof sh);
-    buf_add(&b, names, sizeof names);
-    buf_add(&b, &ch, sizeof ch);
-    buf_add(&b, packed, n);
-    return b;
+    buf_add(&section, &ch, sizeof ch);
+    buf_add(&section, packed, n);
+    elf = unw_self_elf(EM_X86_64, ".debug_frame", SHF_COMPRESSED, &section);
+    buf_release(&section);
+    return elf;
 }
 
 TEST(unwind_table_reads_compressed_debug_frame)

@@ -1,9 +1,12 @@
 /* unw_self.c - see unw_self.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "unw_self.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void map_one(struct unw_space *s, const char *line)
@@ -59,4 +62,46 @@ uint64_t unw_self_stack_top(void)
     if (f)
         fclose(f);
     return end;
+}
+
+const char *unw_self_workload(const char *name)
+{
+    static char path[8192];
+    const char *dir = getenv("FATHOM_WORKLOADS");
+    char exe[4096] = "", *slash;
+    struct stat st;
+
+    if (dir) {
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+    } else {
+        if (readlink("/proc/self/exe", exe, sizeof exe - 1) < 0 || !(slash = strrchr(exe, '/')))
+            return NULL;
+        *slash = 0;
+        snprintf(path, sizeof path, "%s/../workloads/%s", exe, name);
+    }
+    return stat(path, &st) == 0 && st.st_size > 0 ? path : NULL;
+}
+
+struct buf unw_self_elf(int machine, const char *name, uint64_t flags, const struct buf *bytes)
+{
+    Elf64_Ehdr eh = { .e_ident = ELFMAG "\2\1\1", .e_machine = (Elf64_Half)machine,
+                      .e_phoff = sizeof eh, .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1,
+                      .e_shoff = sizeof eh + sizeof(Elf64_Phdr), .e_shnum = 3,
+                      .e_shentsize = sizeof(Elf64_Shdr), .e_shstrndx = 1 };
+    Elf64_Phdr ph = { .p_type = PT_LOAD, .p_flags = PF_X, .p_vaddr = 0x1000, .p_memsz = 0x1000 };
+    Elf64_Shdr sh[3] = { { 0 } };
+    struct buf b = { 0 };
+
+    sh[1] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_size = strlen(name) + 2,
+                          .sh_offset = eh.e_shoff + sizeof sh };
+    sh[2] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = flags,
+                          .sh_addr = 0x5000, .sh_offset = sh[1].sh_offset + sh[1].sh_size,
+                          .sh_size = bytes->n };
+    buf_add(&b, &eh, sizeof eh);
+    buf_add(&b, &ph, sizeof ph);
+    buf_add(&b, sh, sizeof sh);
+    buf_u8(&b, 0);
+    buf_add(&b, name, strlen(name) + 1);
+    buf_add(&b, bytes->data, bytes->n);
+    return b;
 }
