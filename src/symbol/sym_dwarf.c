@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "symbol/sym_dwarf_name.h"
+#include "symbol/sym_dwarf_path.h"
 #include "symbol/sym_elf.h"
 #include "symbol/sym_table.h"
 
@@ -23,6 +24,7 @@ struct dwarf_state {
     VEC(struct unit) unit;
     struct umap names; /* DIE address -> name index from 1 */
     VEC(struct sym_dwarf_name) name;
+    struct sym_dwarf_paths paths;
 };
 
 static void add_range(struct dwarf_state *st, Dwarf_Addr lo, Dwarf_Addr hi, size_t unit)
@@ -114,6 +116,7 @@ static void dwarf_close(void *state)
     vec_release(&st->unit);
     vec_release(&st->name);
     umap_release(&st->names);
+    sym_dwarf_paths_release(&st->paths);
     sym_table_release(&st->ranges);
     dwarf_end(st->dwarf);
     free(st);
@@ -257,8 +260,16 @@ static bool dwarf_find(struct sym_module *m, void *state, uint64_t address)
     if (!unit->index)
         unit->index = sym_dwarf_unit_new(unit->cu);
     node = sym_dwarf_unit_find(unit->index, address);
-    return node ? add_chain(m, st, unit->index, node, address)
-                : add_line_only(m, unit->index, address);
+    if (node ? !add_chain(m, st, unit->index, node, address)
+             : !add_line_only(m, unit->index, address))
+        return false;
+    for (size_t i = 0; i < m->chain.n; i++) {
+        struct sym_line *l = &m->chain.v[i];
+
+        l->file = sym_dwarf_path(&st->paths, &m->arena, &unit->index->cu, l->file);
+        l->decl_file = sym_dwarf_path(&st->paths, &m->arena, &unit->index->cu, l->decl_file);
+    }
+    return true;
 }
 
 const struct symbolizer symbolizer_dwarf = {
