@@ -62,7 +62,11 @@ int main(int argc, char **argv)
             if (by[i])
                 printf("  by %s: %" PRIu64 "\n", sym_source_name((enum sym_source)i), by[i]);
     }
-    printf("source %s; %s\n", sym_source_name(sym_module_source(m)), sym_module_problem(m));
+    t1 = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    printf("source %s; %s; %s", sym_source_name(sym_module_source(m)), sym_module_problem(m),
+           sym_module_advice(m));
+    t2 = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    printf(" (%.1f ms)\n", (double)(t2 - t1) / 1e6);
     sym_module_close(m);
     return 0;
 }

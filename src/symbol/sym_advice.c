@@ -1,7 +1,132 @@
-/* sym_advice.c - what would give better names.  SPDX-License-Identifier: Apache-2.0 */
+/* sym_advice.c - what would give better names: a sentence for the reports.
+ *
+ * Debian's debug packages are called after the package that owns the file.  Looking through
+ * all file lists costs more than a short recording, so that only lists of packages whose name
+ * begins like the file's are read; that finds nearly every library.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "symbol/sym_debuginfod.h"
+#include "symbol/sym_jitmap.h"
 #include "symbol/symbolizer.h"
+
+#define LISTS "/var/lib/dpkg/info"
+enum { LISTS_MAX = 64, STEM_MIN = 4 };
+
+/* Whether a file list has PATH as one of its lines, as it is or from before /usr was merged. */
+static bool list_has(const char *list, const char *path)
+{
+    struct map m = { 0 };
+    char line[PATH_MAX + 2];
+    bool found = false;
+
+    if (map_open(&m, list, NULL) < 0)
+        return false;
+    for (int merged = 0; !found && merged < 2; merged++) {
+        const char *p = path + (merged && strncmp(path, "/usr/", 5) == 0 ? 4 : 0);
+        int n = snprintf(line, sizeof line, "\n%s\n", p);
+
+        found = n < (int)sizeof line && m.size && memmem(m.data, m.size, line, (size_t)n);
+    }
+    map_close(&m);
+    return found;
+}
+
+/* The beginning of the file's name that its package is likely to share: "libLLVM" of
+ * libLLVM-14.so.1. */
+static size_t stem_of(const char *base)
+{
+    size_t n = strcspn(base, "-._+");
+
+    return n < STEM_MIN ? strlen(base) : n;
+}
+
+/* "libllvm14" of "libllvm14:amd64.list"; false when it is another kind of file. */
+static bool package_of(const char *entry, char *package, size_t cap)
+{
+    size_t n = strlen(entry), name = strcspn(entry, ":");
+
+    if (n < 6 || strcmp(entry + n - 5, ".list") != 0)
+        return false;
+    if (name > n - 5)
+        name = n - 5;
+    return snprintf(package, cap, "%.*s", (int)name, entry) < (int)cap;
+}
+
+static bool find_package(const struct sym_module *m, char *package, size_t cap)
+{
+    DIR *d = opendir(LISTS);
+    size_t stem = stem_of(m->base);
+    bool found = false;
+    int lists = 0;
+
+    for (struct dirent *it; d && !found && lists < LISTS_MAX && (it = readdir(d));) {
+        char list[PATH_MAX];
+
+        if (strncasecmp(it->d_name, m->base, stem) != 0 || !package_of(it->d_name, package, cap))
+            continue;
+        lists++;
+        snprintf(list, sizeof list, LISTS "/%s", it->d_name);
+        found = list_has(list, m->ask.path);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static bool is_installed(const char *path)
+{
+    return strncmp(path, "/usr/", 5) == 0 ? strncmp(path, "/usr/local/", 11) != 0
+                                          : strncmp(path, "/lib", 4) == 0 ||
+                                                strncmp(path, "/bin/", 5) == 0 ||
+                                                strncmp(path, "/sbin/", 6) == 0;
+}
+
+static void advise_file(struct sym_module *m)
+{
+    char *out = m->advice, package[160];
+    size_t cap = sizeof m->advice;
+    const char *urls = "DEBUGINFOD_URLS=https://debuginfod.elfutils.org";
+
+    if (!is_installed(m->ask.path))
+        snprintf(out, cap, "build it with -g and do not strip it");
+    else if (sym_debuginfod_enabled())
+        snprintf(out, cap, "debuginfod was asked for it: once fetched, the next recording has "
+                           "its names");
+    else if (find_package(m, package, sizeof package))
+        snprintf(out, cap, "install %s%s, or set DEBUGINFOD_URLS=https://debuginfod.debian.net",
+                 package, strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym");
+    else
+        snprintf(out, cap, "install its package's debug symbols, or set %s", urls);
+}
+
+static void advise(struct sym_module *m)
+{
+    enum sym_source source = sym_module_source(m);
+
+    if (sym_jitmap_is_jit(m)) {
+        if (source == SYM_NONE)
+            snprintf(m->advice, sizeof m->advice,
+                     "let its compiler write a perf map: node --perf-basic-prof, "
+                     "java -XX:+DumpPerfMapAtExit, python -X perf, DOTNET_PerfMapEnabled=1");
+    } else if (!sym_module_is_file(m)) {
+        if (source == SYM_NONE && *m->problem)
+            snprintf(m->advice, sizeof m->advice,
+                     "record as root, or set kernel.kptr_restrict=0 with sysctl");
+    } else if (source < SYM_SYMTAB && sym_module_file(m) && m->ask.path[0] == '/') {
+        advise_file(m);
+    }
+}
 
 const char *sym_module_advice(struct sym_module *m)
 {
+    if (!m->advised)
+        advise(m);
+    m->advised = true;
     return m->advice;
 }

@@ -301,3 +301,14 @@ TEST(symbol_memory_that_is_no_elf_file_is_refused)
     CHECK(strstr(sym_module_problem(m), "not an ELF file"));
     sym_module_close(m);
 }
+
+TEST(symbol_advice_is_given_where_names_are_missing)
+{
+    struct sym_module *m = open_at(workload("inlined-stripped"));
+
+    CHECK(*sym_module_advice(m));
+    sym_module_close(m);
+    m = open_at(workload("inlined"));
+    CHECK_STR(sym_module_advice(m), "");
+    sym_module_close(m);
+}
