@@ -1,0 +1,91 @@
+/* calls.c - see calls.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/calls.h"
+
+#include <stdlib.h>
+
+struct open { /* a call that has not ended at the time of the sweep */
+    uint64_t end, self_ns;
+    uint32_t stack;
+    size_t call;
+};
+
+struct sweep {
+    struct intern *in;
+    struct calls *calls;
+    VEC(struct open) open;
+    uint32_t metric;
+};
+
+static int by_nesting(const void *a, const void *b)
+{
+    const struct call *x = a, *y = b;
+
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    if (x->duration_ns != y->duration_ns)
+        return x->duration_ns > y->duration_ns ? -1 : 1;
+    return x->serial < y->serial ? -1 : x->serial > y->serial;
+}
+
+static void close_call(struct sweep *s)
+{
+    struct open *o = &s->open.v[--s->open.n];
+    const struct call *c = &s->calls->v.v[o->call];
+    struct sample m = { .time_ns = c->start_ns, .thread = c->thread, .stack = o->stack,
+                        .metric = s->metric, .cpu = -1, .count = 1 };
+
+    m.weight = o->self_ns > INT64_MAX ? INT64_MAX : (int64_t)o->self_ns;
+    if (m.weight && s->in->out->sample)
+        s->in->out->sample(s->in->out, &m);
+}
+
+static void open_call(struct sweep *s, size_t i)
+{
+    const struct call *c = &s->calls->v.v[i];
+    struct open *parent = s->open.n ? &s->open.v[s->open.n - 1] : NULL;
+    struct open o = { .end = c->start_ns + c->duration_ns, .call = i };
+
+    if (parent && o.end > parent->end)
+        o.end = parent->end;
+    o.self_ns = o.end - c->start_ns;
+    o.stack = intern_stack(s->in, parent ? parent->stack : 0, c->frame);
+    if (parent)
+        parent->self_ns -= o.self_ns < parent->self_ns ? o.self_ns : parent->self_ns;
+    vec_push(&s->open, o);
+    if (s->in->out->span)
+        s->in->out->span(s->in->out, &(struct span){ .start_ns = c->start_ns,
+                                                     .duration_ns = c->duration_ns,
+                                                     .thread = c->thread, .name = c->name,
+                                                     .stack = o.stack, .detail = c->detail });
+}
+
+void calls_give(struct calls *c, struct intern *in)
+{
+    struct sweep s = { .in = in, .calls = c };
+
+    s.metric = intern_metric(in, &(struct metric){ .name = intern_cstr(in, "time"),
+                                                   .unit = intern_cstr(in, "ns"),
+                                                   .flags = METRIC_EXACT });
+    for (size_t i = 0; i < c->v.n; i++)
+        c->v.v[i].serial = i;
+    if (c->v.n)
+        qsort(c->v.v, c->v.n, sizeof *c->v.v, by_nesting);
+    for (size_t i = 0; i < c->v.n; i++) {
+        const struct call *x = &c->v.v[i];
+
+        while (s.open.n && (s.open.v[s.open.n - 1].end <= x->start_ns ||
+                            c->v.v[s.open.v[s.open.n - 1].call].thread != x->thread))
+            close_call(&s);
+        open_call(&s, i);
+    }
+    while (s.open.n)
+        close_call(&s);
+    vec_release(&s.open);
+}
+
+void calls_release(struct calls *c)
+{
+    vec_release(&c->v);
+}

@@ -1,0 +1,13 @@
+/* chrome.h - what writer and reader of Chrome's trace events share.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_FORMATS_CHROME_H
+#define FATHOM_FORMATS_CHROME_H
+
+#include "formats/formats.h"
+
+#define CHROME_DETAIL "detail" /* the argument that holds a span's detail */
+
+int chrome_recognise(const struct import_input *in);
+int chrome_import(const struct import_input *in, struct sink *out, struct err *e);
+
+#endif

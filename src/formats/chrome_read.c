@@ -1,0 +1,330 @@
+/* chrome_read.c - import of Chrome's trace events: an array, perhaps without its end, or an
+ * object with one.  Complete events (X) and pairs (B, E) become calls, instants calls without
+ * duration, C counters; flows and asynchronous events are left out.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/calls.h"
+#include "formats/chrome.h"
+#include "formats/json_input.h"
+
+struct event {
+    char phase;
+    double ts, dur;
+    int64_t pid, tid;
+    uint32_t name, detail, args_name; /* strings */
+    double value;                     /* of a counter's first argument */
+    uint32_t value_name;
+};
+
+struct track {
+    uint32_t id; /* of the thread */
+    struct thread t;
+    struct process p;
+    VEC(struct call) open; /* begun, not ended */
+};
+
+struct reader {
+    struct json_reader r;
+    struct sink *out;
+    struct intern in;
+    struct calls calls;
+    VEC(struct track) track;
+    struct umap track_of, process_of, frame_of;
+    char command[512];
+    uint64_t events, unmatched;
+    bool cut;
+};
+
+/* Numbers, or names that stand for one. */
+static int64_t read_id(struct reader *x)
+{
+    enum json_token t = json_next(&x->r);
+
+    if (t == JSON_NUMBER)
+        return x->r.number > -9e15 && x->r.number < 9e15 ? (int64_t)x->r.number : 0;
+    if (t == JSON_STRING)
+        return ((int64_t)1 << 40) + (x->r.n ? intern_string(&x->in, x->r.text, x->r.n) : 0);
+    json_input_rest(&x->r);
+    return 0;
+}
+
+static void read_args(struct reader *x, struct event *ev)
+{
+    struct json_reader *r = &x->r;
+
+    if (json_next(r) != JSON_OBJECT) {
+        json_input_rest(r);
+        return;
+    }
+    while (json_next_key(r)) {
+        bool is_name = json_text_is(r, "name"), is_detail = json_text_is(r, CHROME_DETAIL);
+        uint32_t key = ev->value_name || is_name || is_detail
+                           ? 0
+                           : intern_string(&x->in, r->text, r->n);
+
+        if (is_name)
+            ev->args_name = json_input_string(r, &x->in);
+        else if (is_detail)
+            ev->detail = json_input_string(r, &x->in);
+        else if (json_next(r) == JSON_NUMBER && key) {
+            ev->value = r->number;
+            ev->value_name = key;
+        } else if (r->token != JSON_STRING)
+            json_input_rest(r);
+    }
+}
+
+static struct event read_event(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+    struct event ev = { 0 };
+
+    while (json_next_key(r)) {
+        if (json_text_is(r, "ph"))
+            ev.phase = json_next(r) == JSON_STRING && r->n ? *r->text : 0;
+        else if (json_text_is(r, "ts"))
+            ev.ts = json_read_num(r, 0);
+        else if (json_text_is(r, "dur"))
+            ev.dur = json_read_num(r, 0);
+        else if (json_text_is(r, "name"))
+            ev.name = json_input_string(r, &x->in);
+        else if (json_text_is(r, "pid"))
+            ev.pid = read_id(x);
+        else if (json_text_is(r, "tid"))
+            ev.tid = read_id(x);
+        else if (json_text_is(r, "args"))
+            read_args(x, &ev);
+        else
+            json_skip(r);
+    }
+    return ev;
+}
+
+static uint32_t process_of(struct reader *x, int64_t pid)
+{
+    uint32_t id = umap_find(&x->process_of, (uint64_t)pid);
+
+    if (id)
+        return id;
+    id = intern_process(&x->in, &(struct process){ .pid = pid });
+    umap_put(&x->process_of, (uint64_t)pid, id);
+    return id;
+}
+
+static struct track *track_of(struct reader *x, int64_t pid, int64_t tid)
+{
+    uint64_t key = hash_pair((uint64_t)pid, (uint64_t)tid);
+    uint32_t at = umap_find(&x->track_of, key);
+    struct track *t;
+
+    if (at)
+        return &x->track.v[at - 1];
+    t = vec_add(&x->track);
+    memset(t, 0, sizeof *t);
+    t->t = (struct thread){ .process = process_of(x, pid), .tid = tid };
+    t->id = intern_thread(&x->in, &t->t);
+    umap_put(&x->track_of, key, (uint32_t)x->track.n);
+    return t;
+}
+
+static uint32_t frame_of(struct reader *x, uint32_t name)
+{
+    uint32_t id = umap_find(&x->frame_of, name);
+
+    if (id)
+        return id;
+    id = intern_named_frame(
+        &x->in, FRAME_ZONE,
+        intern_function(&x->in, &(struct function){
+                                    .name = name ? name : intern_cstr(&x->in, "[unnamed]") }),
+        0);
+    umap_put(&x->frame_of, name, id);
+    return id;
+}
+
+static uint64_t nanoseconds(double us)
+{
+    return us > 0 && us < 9e15 ? (uint64_t)llround(us * 1000) : 0;
+}
+
+static struct call call_of(struct reader *x, const struct track *t, const struct event *ev)
+{
+    return (struct call){ .start_ns = nanoseconds(ev->ts), .duration_ns = nanoseconds(ev->dur),
+                          .thread = t->id, .frame = frame_of(x, ev->name), .name = ev->name,
+                          .detail = ev->detail };
+}
+
+static void end_call(struct reader *x, struct track *t, uint64_t at)
+{
+    struct call c;
+
+    if (!t->open.n) {
+        x->unmatched++;
+        return;
+    }
+    c = t->open.v[--t->open.n];
+    c.duration_ns = at > c.start_ns ? at - c.start_ns : 0;
+    vec_push(&x->calls.v, c);
+}
+
+static void take_name(struct reader *x, const struct event *ev)
+{
+    const char *what = intern_text_of(&x->in, ev->name);
+    struct track *t;
+
+    if (strcmp(what, "thread_name") == 0) {
+        t = track_of(x, ev->pid, ev->tid);
+        t->t.name = ev->args_name;
+        if (x->out->update_thread)
+            x->out->update_thread(x->out, t->id, &t->t);
+    } else if (strcmp(what, "process_name") == 0 && x->out->update_process) {
+        x->out->update_process(x->out, process_of(x, ev->pid),
+                               &(struct process){ .pid = ev->pid, .name = ev->args_name });
+    }
+}
+
+static void take_counter(struct reader *x, const struct event *ev)
+{
+    const char *unit = intern_text_of(&x->in, ev->value_name);
+    struct counter c = { .time_ns = nanoseconds(ev->ts), .name = ev->name, .value = ev->value };
+
+    c.process = ev->pid ? process_of(x, ev->pid) : 0;
+    c.unit = strcmp(unit, "value") == 0 ? 0 : ev->value_name;
+    if (x->out->counter)
+        x->out->counter(x->out, &c);
+}
+
+static void take_event(struct reader *x, const struct event *ev)
+{
+    struct track *t;
+
+    switch (ev->phase) {
+    case 'X':
+    case 'i':
+    case 'I':
+        t = track_of(x, ev->pid, ev->tid);
+        vec_push(&x->calls.v, call_of(x, t, ev));
+        break;
+    case 'B':
+        t = track_of(x, ev->pid, ev->tid);
+        vec_push(&t->open, call_of(x, t, ev));
+        break;
+    case 'E':
+        end_call(x, track_of(x, ev->pid, ev->tid), nanoseconds(ev->ts));
+        break;
+    case 'C':
+        take_counter(x, ev);
+        break;
+    case 'M':
+        take_name(x, ev);
+        break;
+    default:
+        break;
+    }
+}
+
+static void read_events(struct reader *x)
+{
+    while (json_next(&x->r) == JSON_OBJECT) {
+        struct event ev = read_event(x);
+
+        if (x->r.error)
+            return;
+        x->events++;
+        take_event(x, &ev);
+    }
+}
+
+static void read_other(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+
+    if (json_next(r) != JSON_OBJECT) {
+        json_input_rest(r);
+        return;
+    }
+    while (json_next_key(r)) {
+        if (json_text_is(r, "command"))
+            json_input_text(r, x->command, sizeof x->command);
+        else
+            json_skip(r);
+    }
+}
+
+static int read_file(struct reader *x, struct err *e)
+{
+    struct json_reader *r = &x->r;
+    enum json_token t = json_next(r);
+
+    if (t == JSON_ARRAY) {
+        read_events(x);
+        /* A traced program that ends early leaves the array open. */
+        x->cut = r->error && r->at >= r->end && x->events;
+        return x->cut ? 0 : json_failure(r, e);
+    }
+    while (t == JSON_OBJECT && json_next_key(r)) {
+        if (json_text_is(r, "otherData"))
+            read_other(x);
+        else if (!json_text_is(r, "traceEvents"))
+            json_skip(r);
+        else if (json_next(r) == JSON_ARRAY)
+            read_events(x);
+    }
+    return json_failure(r, e);
+}
+
+static void say_facts(struct reader *x)
+{
+    if (!x->out->meta)
+        return;
+    x->out->meta(x->out, "producer", "trace events");
+    if (x->command[0])
+        x->out->meta(x->out, "command", x->command);
+    if (x->cut)
+        x->out->meta(x->out, "file.damage", "the trace ends in the middle");
+}
+
+int chrome_import(const struct import_input *in, struct sink *out, struct err *e)
+{
+    struct reader x = { .out = out };
+    int rc;
+
+    intern_init(&x.in, out);
+    json_reader_init(&x.r, (const char *)in->data, in->size);
+    rc = read_file(&x, e);
+    if (rc == 0 && !x.calls.v.n && !x.events)
+        rc = err_set(e, ERR_FORMAT, "a trace without events");
+    if (rc == 0) {
+        say_facts(&x);
+        calls_give(&x.calls, &x.in);
+    }
+    for (size_t i = 0; i < x.track.n; i++)
+        vec_release(&x.track.v[i].open);
+    vec_release(&x.track);
+    calls_release(&x.calls);
+    umap_release(&x.track_of);
+    umap_release(&x.process_of);
+    umap_release(&x.frame_of);
+    json_reader_release(&x.r);
+    intern_release(&x.in);
+    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+}
+
+/* Either the member's name, or an array whose first object has a phase. */
+int chrome_recognise(const struct import_input *in)
+{
+    size_t n = in->size < 4096 ? in->size : 4096, i = 0;
+    const char *s = (const char *)in->data;
+
+    while (i < n && strchr(" \t\r\n", s[i]) && s[i])
+        i++;
+    if (i < n && s[i] == '[')
+        return memmem(s, n, "\"ph\"", 4) ? 80 : 0;
+    if (i < n && s[i] == '{' && memmem(s, n, "\"traceEvents\"", 13))
+        return 90;
+    return json_input_has_keys(in, (const char *const[]){ "traceEvents", NULL }) ? 80 : 0;
+}

@@ -1,0 +1,122 @@
+/* slices.c - see slices.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/slices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void close_to(struct slices *s, size_t depth, uint64_t now)
+{
+    while (s->open_.n > depth) {
+        struct slice *x = &s->v.v[s->open_.v[--s->open_.n]];
+
+        x->duration_ns = now > x->start_ns ? now - x->start_ns : 0;
+    }
+}
+
+/* The labels of the sample at hand are in l->chain: what it shares with the open calls stays. */
+static void change_to(struct slices *s, const struct labels *l, uint64_t now)
+{
+    size_t same = 0;
+
+    while (same < s->open_.n && same < l->chain.n &&
+           s->v.v[s->open_.v[same]].label == l->chain.v[same])
+        same++;
+    close_to(s, same, now);
+    for (size_t i = same; i < l->chain.n; i++) {
+        vec_push(&s->open_, s->v.n);
+        vec_push(&s->v, ((struct slice){ now, 0, l->chain.v[i], (uint32_t)i }));
+    }
+}
+
+static void add_times(struct slices *s, struct labels *l, const struct timeline_item *v, size_t n)
+{
+    uint64_t end = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t w = v[i].weight > 0 ? (uint64_t)v[i].weight : 0;
+        uint64_t start = v[i].time_ns > w ? v[i].time_ns - w : 0;
+
+        /* A gap of less than half a sample is jitter of the clock, not waiting. */
+        if (end && (start < end || start - end <= w / 2))
+            start = end;
+        else
+            close_to(s, 0, end);
+        labels_stack(l, v[i].stack);
+        change_to(s, l, start);
+        end = v[i].time_ns > start ? v[i].time_ns : start;
+    }
+    close_to(s, 0, end);
+}
+
+static void add_events(struct slices *s, struct labels *l, const struct timeline_item *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        labels_stack(l, v[i].stack);
+        change_to(s, l, v[i].time_ns);
+    }
+    if (n)
+        close_to(s, 0, v[n - 1].time_ns + 1);
+}
+
+struct path { /* labels of one item in the pool */
+    const uint32_t *label;
+    size_t n, item;
+};
+
+static int by_labels(const void *a, const void *b)
+{
+    const struct path *x = a, *y = b;
+
+    for (size_t i = 0; i < x->n && i < y->n; i++)
+        if (x->label[i] != y->label[i])
+            return x->label[i] < y->label[i] ? -1 : 1;
+    return x->n != y->n ? (x->n < y->n ? -1 : 1) : x->item < y->item ? -1 : x->item > y->item;
+}
+
+static void add_side_by_side(struct slices *s, struct labels *l, const struct timeline_item *v,
+                             size_t n)
+{
+    struct path *path = mem_alloc((n + 1) * sizeof *path);
+    struct arena pool = { 0 };
+    uint64_t now = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t *copy;
+
+        labels_stack(l, v[i].stack);
+        copy = arena_alloc(&pool, l->chain.n * sizeof *copy);
+        if (l->chain.n)
+            memcpy(copy, l->chain.v, l->chain.n * sizeof *copy);
+        path[i] = (struct path){ copy, l->chain.n, i };
+    }
+    qsort(path, n, sizeof *path, by_labels);
+    for (size_t i = 0; i < n; i++) {
+        const struct timeline_item *it = &v[path[i].item];
+
+        labels_stack(l, it->stack);
+        change_to(s, l, now);
+        now += it->weight > 0 ? (uint64_t)it->weight : 0;
+    }
+    close_to(s, 0, now);
+    arena_release(&pool);
+    free(path);
+}
+
+void slices_add(struct slices *s, struct labels *l, const struct timeline *t,
+                const struct timeline_run *r, bool is_time)
+{
+    const struct timeline_item *v = t->item.v + r->first;
+
+    if (!r->timed)
+        add_side_by_side(s, l, v, r->n);
+    else if (is_time)
+        add_times(s, l, v, r->n);
+    else
+        add_events(s, l, v, r->n);
+}
+
+void slices_release(struct slices *s)
+{
+    vec_release(&s->v);
+    vec_release(&s->open_);
+}

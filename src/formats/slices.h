@@ -1,0 +1,27 @@
+/* slices.h - samples as calls with a beginning and an end, for formats that show those: a frame
+ * lasts as long as it is on consecutive samples of its thread.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_FORMATS_SLICES_H
+#define FATHOM_FORMATS_SLICES_H
+
+#include "formats/labels.h"
+#include "formats/timeline.h"
+
+struct slice {
+    uint64_t start_ns, duration_ns;
+    uint32_t label, depth;
+};
+
+struct slices {
+    VEC(struct slice) v;   /* in the order they open: callers before what they call */
+    VEC(size_t) open_;     /* indexes into v, outermost first */
+};
+
+/* Appends the calls of R.  IS_TIME: weights are nanoseconds, and a sample stands for the time
+ * before it; otherwise it lasts until the next.  Items without times are put side by side from
+ * 0 on, equal callers together, one nanosecond a unit when they are no time. */
+void slices_add(struct slices *s, struct labels *l, const struct timeline *t,
+                const struct timeline_run *r, bool is_time);
+void slices_release(struct slices *s);
+
+#endif

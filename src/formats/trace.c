@@ -1,0 +1,127 @@
+/* trace.c - see trace.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/slices.h"
+
+static struct trace_track track_of(const struct profile *p, uint32_t thread)
+{
+    struct trace_track t = { 0, 0, "", "" };
+    const struct thread *x = thread ? &p->thread.v[thread - 1] : NULL;
+
+    if (!x)
+        return t;
+    t.tid = x->tid;
+    t.name = profile_string(p, x->name);
+    if (x->process) {
+        t.pid = p->process.v[x->process - 1].pid;
+        t.process = profile_string(p, p->process.v[x->process - 1].name);
+    }
+    return t;
+}
+
+struct order {
+    uint32_t thread;
+    size_t span;
+    uint64_t start, duration;
+};
+
+static int by_start(const void *a, const void *b)
+{
+    const struct order *x = a, *y = b;
+
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->duration != y->duration)
+        return x->duration > y->duration ? -1 : 1;
+    return x->span < y->span ? -1 : x->span > y->span;
+}
+
+static void write_spans(struct trace_writer *w, bool *has_spans)
+{
+    const struct profile *p = w->p;
+    struct order *v = mem_alloc((p->span.n + 1) * sizeof *v);
+
+    for (size_t i = 0; i < p->span.n; i++)
+        v[i] = (struct order){ p->span.v[i].thread, i, p->span.v[i].start_ns,
+                               p->span.v[i].duration_ns };
+    qsort(v, p->span.n, sizeof *v, by_start);
+    for (size_t i = 0; i < p->span.n; i++) {
+        const struct span *s = &p->span.v[v[i].span];
+        struct trace_track track = track_of(p, s->thread);
+
+        if (i == 0 || v[i].thread != v[i - 1].thread)
+            w->track(w, &track);
+        has_spans[s->thread] = true;
+        w->call(w, &(struct trace_call){ profile_string(p, s->name),
+                                         profile_string(p, s->detail), s->start_ns,
+                                         s->duration_ns, 0 });
+    }
+    free(v);
+}
+
+static void write_run(struct trace_writer *w, struct labels *l, const struct timeline *t,
+                      const struct timeline_run *r, bool is_time, bool beside)
+{
+    struct trace_track track = track_of(w->p, r->thread);
+    struct slices s = { 0 };
+    char name[320];
+
+    if (beside) {
+        snprintf(name, sizeof name, "%.255s (samples)", track.name);
+        track.name = name;
+        track.tid += TRACE_SAMPLES_TID;
+    }
+    w->track(w, &track);
+    slices_add(&s, l, t, r, is_time);
+    for (size_t i = 0; i < s.v.n; i++) {
+        const struct slice *x = &s.v.v[i];
+
+        w->call(w, &(struct trace_call){ labels_get(l, x->label).name, "", x->start_ns,
+                                         x->duration_ns, x->depth });
+    }
+    slices_release(&s);
+}
+
+static void write_samples(struct trace_writer *w, uint32_t metric, const bool *has_spans)
+{
+    const struct metric *m = &w->p->metric.v[metric - 1];
+    bool is_time = strcmp(profile_string(w->p, m->unit), "ns") == 0;
+    struct timeline t;
+    struct labels l;
+
+    if (w->p->span.n && m->flags & METRIC_EXACT)
+        return;
+    labels_init(&l, w->p);
+    timeline_build(&t, w->p, metric);
+    for (size_t i = 0; i < t.run.n; i++)
+        write_run(w, &l, &t, &t.run.v[i], is_time, has_spans[t.run.v[i].thread]);
+    timeline_release(&t);
+    labels_release(&l);
+}
+
+int trace_write(struct trace_writer *w, const struct export_options *o, struct err *e)
+{
+    const struct profile *p = w->p;
+    uint32_t metric = o->metric ? profile_find_metric(p, o->metric) : p->metric.n > 0;
+    bool *has_spans;
+
+    if (o->metric && !metric)
+        return err_set(e, ERR_MISSING, "the profile has no metric \"%s\"", o->metric);
+    has_spans = mem_zalloc(p->thread.n + 1);
+    write_spans(w, has_spans);
+    if (metric)
+        write_samples(w, metric, has_spans);
+    for (size_t i = 0; i < p->counter.n; i++) {
+        uint32_t process = p->counter.v[i].process;
+
+        w->counter(w, process ? p->process.v[process - 1].pid : 0, &p->counter.v[i]);
+    }
+    free(has_spans);
+    return 0;
+}

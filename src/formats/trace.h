@@ -1,0 +1,38 @@
+/* trace.h - a profile as a trace: tracks with calls on them.  What the writers of Chrome's and
+ * Perfetto's formats share; each fills in how a call, a counter and a track are spelled.
+ *
+ * Zones (spans) are written as they are.  Samples become calls on their thread's track, or on
+ * one beside it when the thread has zones; not those of a metric that was made from zones.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_FORMATS_TRACE_H
+#define FATHOM_FORMATS_TRACE_H
+
+#include "formats/formats.h"
+#include "profile/profile.h"
+
+struct trace_call {
+    const char *name, *detail; /* detail "" when none */
+    uint64_t start_ns, duration_ns;
+    uint32_t depth; /* of calls below it on the same track; spans are 0 */
+};
+
+struct trace_track {
+    int64_t pid, tid;
+    const char *process, *name; /* "" when unknown */
+};
+
+struct trace_writer {
+    /* A track, before its calls. */
+    void (*track)(struct trace_writer *w, const struct trace_track *t);
+    /* A call on the last track; callers come before what they call. */
+    void (*call)(struct trace_writer *w, const struct trace_call *c);
+    void (*counter)(struct trace_writer *w, int64_t pid, const struct counter *c);
+    const struct profile *p;
+};
+
+/* Tids of tracks for samples beside zones begin here. */
+#define TRACE_SAMPLES_TID 1000000000
+
+int trace_write(struct trace_writer *w, const struct export_options *o, struct err *e);
+
+#endif
