@@ -126,7 +126,7 @@ static inline int64_t cur_sleb(struct cursor *c)
 /* A NUL-terminated string inside the bytes, or "" (and failed) when there is no NUL. */
 static inline const char *cur_cstr(struct cursor *c)
 {
-    const unsigned char *p = c->p, *nul = memchr(p, 0, cur_left(c));
+    const unsigned char *p = c->p, *nul = p < c->end ? memchr(p, 0, cur_left(c)) : NULL;
 
     if (!nul) {
         c->failed = true;
