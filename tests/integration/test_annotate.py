@@ -1,0 +1,72 @@
+"""fathom annotate: cost of lines and instructions against a program whose lines are known."""
+import json
+import unittest
+
+from support import SOURCE, Case, fathom, workload
+
+TEXT = (SOURCE / "tests/workloads/lines.c").read_text().splitlines()
+
+
+def line_of(mark):
+    return next(n for n, line in enumerate(TEXT, 1) if f"/* {mark} */" in line)
+
+
+class Annotate(Case):
+    def listing(self, path, name, *options):
+        got = json.loads(fathom("annotate", path, name, "--json", *options).stdout)
+        return got["functions"][0]
+
+    def share(self, listing, mark, which="self_pct"):
+        # The loop's own test may be put on the line of the loop above its body.
+        number = line_of(mark)
+        return sum(l[which] for l in listing["lines"] if number - 1 <= l["line"] <= number)
+
+    def test_lines_get_their_known_cost(self):
+        def check():
+            path = self.record(workload("lines"))
+            heavy = self.share(self.listing(path, "heavy"), "HEAVY")
+            light = self.share(self.listing(path, "work"), "LIGHT")
+            self.assertGreater(heavy + light, 85)
+            self.assertAlmostEqual(100 * heavy / (heavy + light), 75, delta=6)
+        self.eventually(check)
+
+    def test_inlined_calls_are_shown_where_they_were_put(self):
+        path = self.record(workload("lines"))
+        work = self.listing(path, "work")
+        call = next(l for l in work["lines"] if l["line"] == line_of("CALL"))
+        self.assertEqual(call["inlined"][0]["name"], "heavy")
+        self.assertGreater(call["total_pct"], 50)
+        self.assertLess(call["self_pct"], 20)
+
+    def test_the_file_alone_is_enough(self):
+        path = self.record(workload("lines"))
+        heavy = self.listing(path, "heavy")
+        hot = max(heavy["lines"], key=lambda l: l["self"])
+        self.assertIn("while" if "while" in hot["text"] else "HEAVY", hot["text"])
+        self.assertTrue(any(i["self"] > 0 for i in hot["instructions"]) or not hot["instructions"])
+
+    def test_no_source_leaves_text_and_code_out(self):
+        path = self.record(workload("lines"), options=["--no-source"])
+        heavy = self.listing(path, "heavy")
+        self.assertTrue(all(l["text"] is None for l in heavy["lines"]))
+        self.assertTrue(all(not l["instructions"] for l in heavy["lines"]))
+
+    def test_without_a_name_the_hottest_come_first(self):
+        path = self.record(workload("lines"))
+        got = json.loads(fathom("annotate", path, "--json").stdout)
+        self.assertEqual(got["functions"][0]["name"], "heavy")
+
+    def test_a_source_file_is_listed_whole(self):
+        path = self.record(workload("lines"))
+        text = fathom("annotate", path, "lines.c").stdout
+        self.assertIn("HEAVY", text)
+        self.assertIn("LIGHT", text)
+
+    def test_a_name_that_is_not_there_is_said(self):
+        path = self.record(workload("lines"))
+        done = fathom("annotate", path, "no_such_function", status=1)
+        self.assertIn("no function or source file", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
