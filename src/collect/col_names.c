@@ -6,7 +6,7 @@
 #include "collect/col_source.h"
 #include "symbol/sym_resolve.h"
 
-enum { WORTH_UNPACKING_PCT = 5 };
+enum { WORTH_UNPACKING_PCT = 20 };
 
 /* A distribution's debug files are compressed: to unpack that of the C library costs more than
  * all else together.  Names do not need it, and lines only matter where time was spent. */
@@ -29,6 +29,7 @@ void col_names(struct col_session *s)
     struct sym_resolve names;
 
     sym_resolve_init(&names, &s->in);
+    names.no_linkage = true;
     for (size_t i = 0; i < s->modules.v.n; i++) {
         const struct col_module *m = &s->modules.v.v[i];
 

@@ -24,11 +24,13 @@ enum {
     BEFORE = 6, /* lines kept around a measured one */
     AFTER = 6,
 };
-static const double ENOUGH = 0.95; /* share of the cost whose code is kept */
+static const double ENOUGH = 0.95;  /* share of the cost whose code is kept */
+static const double LITTLE = 0.005; /* a function of less is not read for its instructions */
 
 struct hot { /* one physical function */
     uint32_t module;
     uint64_t start, end, cost;
+    bool has_lines;
 };
 
 struct text { /* one source file and which of its lines are wanted */
@@ -89,7 +91,8 @@ static void add_hot(struct keeper *k, uint32_t module, const struct sym_line *ou
             return;
         }
     }
-    *vec_add(&k->hot) = (struct hot){ module, outer->start, outer->end, cost };
+    *vec_add(&k->hot) = (struct hot){ module, outer->start, outer->end, cost,
+                                           outer->file != NULL };
     index_add(&k->by_start, h, (uint32_t)k->hot.n);
 }
 
@@ -109,6 +112,8 @@ static void look_at_frames(struct keeper *k)
         k->whole += cost;
         if (f.kind != FRAME_NATIVE || !m || !m->open || !f.address)
             continue;
+        if (!cost && sym_module_source(m->open) != SYM_DWARF)
+            continue; /* no lines to be had */
         length = sym_module_find(m->open, f.address - !!(f.flags & FRAME_RETURN), &chain);
         if (!length)
             continue;
@@ -174,7 +179,7 @@ static void keep_code(struct keeper *k)
         struct sym_module *m = module_of(k, f->module)->open;
         const unsigned char *bytes = size <= left ? sym_module_code(m, f->start, size) : NULL;
 
-        if (covered >= ENOUGH * (double)k->whole)
+        if (covered >= ENOUGH * (double)k->whole || (double)f->cost < LITTLE * (double)k->whole)
             break;
         covered += (double)f->cost;
         if (!bytes)
@@ -183,7 +188,8 @@ static void keep_code(struct keeper *k)
         if (k->s->names->in->out->code)
             k->s->names->in->out->code(k->s->names->in->out,
                                 &(struct code_bytes){ f->module, f->start, bytes, size });
-        keep_rows(k, f, m, bytes, size);
+        if (f->has_lines)
+            keep_rows(k, f, m, bytes, size);
     }
 }
 

@@ -84,12 +84,14 @@ static uint32_t text_id(struct intern *in, const char *s)
     return id;
 }
 
-static struct location location_of(struct intern *in, uint32_t module, const struct sym_line *l)
+static struct location location_of(struct sym_resolve *s, uint32_t module,
+                                   const struct sym_line *l)
 {
+    struct intern *in = s->in;
     const char *file = l->decl_file ? l->decl_file : l->file;
     struct function f = {
         .name = text_id(in, l->name),
-        .linkage_name = text_id(in, l->linkage_name),
+        .linkage_name = s->no_linkage ? 0 : text_id(in, l->linkage_name),
         .file = text_id(in, file),
         .line = l->decl_line,
         .module = module,
@@ -140,15 +142,42 @@ void sym_resolve_frame(struct sym_resolve *s, uint32_t frame)
     if (n > SYM_CHAIN_MAX)
         n = SYM_CHAIN_MAX;
     for (size_t i = 0; i < n; i++)
-        chain[i] = location_of(s->in, f.module, &line[i]);
+        chain[i] = location_of(s, f.module, &line[i]);
     if (s->in->out->resolve)
         s->in->out->resolve(s->in->out, frame, chain, n);
 }
 
+struct asked {
+    uint64_t address;
+    uint32_t module, frame;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct asked *x = a, *y = b;
+
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return x->frame < y->frame ? -1 : 1;
+}
+
+/* In order of address: neighbours share units, tables and beginnings of names. */
 void sym_resolve_run(struct sym_resolve *s)
 {
-    while (s->frames_done < s->in->frame.n)
-        sym_resolve_frame(s, ++s->frames_done);
+    VEC(struct asked) all = { 0 };
+
+    for (; s->frames_done < s->in->frame.n; s->frames_done++) {
+        const struct frame *f = &s->in->frame.v[s->frames_done];
+
+        vec_push(&all, ((struct asked){ f->address, f->module, s->frames_done + 1 }));
+    }
+    if (all.n)
+        qsort(all.v, all.n, sizeof *all.v, by_place);
+    for (size_t i = 0; i < all.n; i++)
+        sym_resolve_frame(s, all.v[i].frame);
+    vec_release(&all);
 }
 
 static void send_meta(struct sym_resolve *s, uint32_t module, const char *what, const char *value)

@@ -31,6 +31,7 @@ struct sym_resolve {
     struct arena arena;
     VEC(struct sym_resolve_module) module; /* by module id - 1 */
     uint32_t frames_done;
+    bool no_linkage; /* leave out names as linked: they are a third of a C++ program's names */
     struct umap code_sent; /* function starts by module */
 };
 
