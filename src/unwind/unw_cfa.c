@@ -17,7 +17,7 @@ struct cfa_state {
     bool failed;
     unw_cfa_row *row; /* NULL while a CIE runs */
     void *arg;
-    struct unw_rule last; /* as given to row */
+    struct unw_rule last; /* given to row */
     bool any;
 };
 
@@ -222,14 +222,14 @@ static void def_cfa_offset(struct cfa_state *s, int64_t off)
 
 static void emit(struct cfa_state *s)
 {
-    struct unw_rule r = s->rule;
+    struct unw_rule r;
 
-    if (s->cie->signal && s->machine->signal_frame)
-        s->machine->signal_frame(&r);
-    if (s->any && memcmp(&r, &s->last, sizeof r) == 0)
+    if (s->any && unw_rule_equal(&s->rule, &s->last))
         return;
-    s->last = r;
     s->any = true;
+    s->last = r = s->rule;
+    if (s->cie->signal)
+        s->machine->signal_frame(&r);
     s->row(s->arg, s->loc, &r);
 }
 

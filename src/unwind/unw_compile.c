@@ -19,24 +19,17 @@ struct builder {
     bool starts;       /* the next row is the first of its FDE */
 };
 
-static uint64_t rule_hash(const struct unw_rule *r)
-{
-    uint64_t w[2];
-
-    memcpy(w, r, sizeof w);
-    return (w[0] * 0x9e3779b97f4a7c15u) ^ (w[1] * 0xd6e8feb86659fd93u);
-}
-
 /* The number of rule R; 0 when it says nothing, or when there are too many. */
 static uint16_t rule_id(struct builder *b, const struct unw_rule *r)
 {
-    uint64_t h = rule_hash(r);
-    uint32_t at = (uint32_t)(h >> 48) ^ (uint32_t)(h >> 20 & 0xffff);
+    struct unw_rule_words w = unw_rule_words(r);
+    uint64_t h = (w.a ^ w.b * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u;
+    uint32_t at = (uint32_t)(h >> 48);
 
     if (r->cfa == UNW_CFA_NONE && unw_rule_at(r, UNW_PC) != UNW_AT_ROOT)
         return 0;
     for (; b->slots[at]; at = (at + 1) % RULE_SLOTS)
-        if (memcmp(&b->rules.v[b->slots[at]], r, sizeof *r) == 0)
+        if (unw_rule_equal(&b->rules.v[b->slots[at]], r))
             return b->slots[at];
     if (b->rules.n > UNW_ROW_RULE)
         return 0;

@@ -4,7 +4,9 @@
 #ifndef FATHOM_UNWIND_UNW_RULE_H
 #define FATHOM_UNWIND_UNW_RULE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* How the canonical frame address (the caller's sp) is found. */
 enum unw_cfa {
@@ -53,6 +55,26 @@ static inline unsigned unw_rule_at(const struct unw_rule *r, enum unw_column col
 static inline int64_t unw_rule_off(const struct unw_rule *r, enum unw_column column)
 {
     return r->off[column] * 8;
+}
+
+/* The rule as two words, to compare and hash. */
+struct unw_rule_words {
+    uint64_t a, b;
+};
+
+static inline struct unw_rule_words unw_rule_words(const struct unw_rule *r)
+{
+    struct unw_rule_words w;
+
+    memcpy(&w, r, sizeof w);
+    return w;
+}
+
+static inline bool unw_rule_equal(const struct unw_rule *r, const struct unw_rule *s)
+{
+    struct unw_rule_words x = unw_rule_words(r), y = unw_rule_words(s);
+
+    return ((x.a ^ y.a) | (x.b ^ y.b)) == 0;
 }
 
 #define UNW_WHERE(fp, pc, bx) ((uint16_t)((fp) | (pc) << 4 | (bx) << 8))

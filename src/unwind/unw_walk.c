@@ -125,7 +125,7 @@ static enum step find_cfa(const struct walk *w, const struct unw_rule *r, uint64
 }
 
 /* The caller's value of COLUMN, for which the callee's is SAME. */
-static enum step load_column(const struct walk *w, const struct unw_rule *r, uint64_t cfa,
+static inline __attribute__((always_inline)) enum step load_column(const struct walk *w, const struct unw_rule *r, uint64_t cfa,
                              enum unw_column column, uint64_t same, uint64_t *to)
 {
     unsigned where = unw_rule_at(r, column);
@@ -189,16 +189,19 @@ static enum step apply(const struct walk *w, const struct unw_rule *r, struct un
 static enum step try_rule(struct walk *w, const struct unw_rule *r, const struct slot **next,
                           struct slot *own)
 {
+    bool signal = r->flags & UNW_RULE_SIGNAL; /* R may be in a slot that find_slot replaces */
     struct unw_regs to = { 0 };
     enum step s = apply(w, r, &to);
+    const struct slot *slot;
 
     if (s != STEP_OK)
         return s;
-    *next = find_slot(w, to.pc - !(r->flags & UNW_RULE_SIGNAL), own);
-    if (!*next)
+    slot = find_slot(w, to.pc - !signal, own);
+    if (!slot)
         return STEP_LOST;
+    *next = slot;
     w->regs = to;
-    w->leaf = r->flags & UNW_RULE_SIGNAL;
+    w->leaf = signal;
     return STEP_OK;
 }
 
@@ -208,9 +211,24 @@ static void count(struct walk *w, enum step s, size_t offset)
         ++*(uint64_t *)((char *)&w->cache->stats + offset);
 }
 
+/* Does FP point at a saved frame pointer and a return address?  Frame pointers grow; where one
+ * does not, the caller used the register otherwise, and must itself have a rule. */
+static bool fp_is_plausible(struct walk *w, uint64_t fp, struct slot *own)
+{
+    const struct slot *caller;
+    uint64_t saved, pc;
+
+    if (!unw_load(w->stack, fp, &saved) || !unw_load(w->stack, fp + 8, &pc))
+        return false;
+    if (saved == 0 || saved > fp)
+        return true;
+    caller = find_slot(w, (pc & w->machine->pc_mask) - 1, own);
+    return caller && caller->rule.cfa;
+}
+
 static enum step try_fp(struct walk *w, const struct slot **next, struct slot *own)
 {
-    uint64_t fp = w->regs.fp, above = w->stack->base + w->stack->size, saved;
+    uint64_t fp = w->regs.fp, above = w->stack->base + w->stack->size;
     enum step s;
 
     if (fp == 0)
@@ -219,7 +237,7 @@ static enum step try_fp(struct walk *w, const struct slot **next, struct slot *o
         return STEP_LOST;
     if (fp + 16 > above)
         return fp < above + FAR ? STEP_CUT : STEP_LOST;
-    if (!unw_load(w->stack, fp, &saved) || (saved && saved <= fp))
+    if (!fp_is_plausible(w, fp, own))
         return STEP_LOST;
     s = try_rule(w, &w->machine->fp_chain, next, own);
     count(w, s, offsetof(struct unw_walk_stats, by_fp));
@@ -253,10 +271,8 @@ static enum step advance(struct walk *w, const struct slot **slot, struct slot *
     bool module = !at || at->has_table; /* unmapped: a call through a bad pointer */
     enum step s;
 
-    if (at && (at->rule.cfa || unw_rule_at(&at->rule, UNW_PC) == UNW_AT_ROOT)) {
-        struct unw_rule rule = at->rule; /* the slot may be replaced */
-
-        s = try_rule(w, &rule, slot, own);
+    if (at && (at->rule.cfa != UNW_CFA_NONE || unw_rule_at(&at->rule, UNW_PC) == UNW_AT_ROOT)) {
+        s = try_rule(w, &at->rule, slot, own);
         count(w, s, offsetof(struct unw_walk_stats, by_rule));
         if (s != STEP_LOST)
             return s;

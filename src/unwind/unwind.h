@@ -23,8 +23,8 @@ struct unw_table;
 /* Compile the CFI of the ELF image IMAGE (whole file bytes, untrusted).  NULL with *E set when
  * it is not an ELF file of a known machine; a file without CFI gives an empty table. */
 struct unw_table *unw_table_build(const void *image, size_t size, struct err *e);
-/* The table for the file open at FD, through the cache folder when BUILD_ID is given:
- * mapped if it is there, else built and stored. */
+/* The table for the file open at FD (which the caller may close), through the cache folder when
+ * BUILD_ID is given: mapped if it is there, else built and stored.  NULL as above. */
 struct unw_table *unw_table_open(int fd, const uint8_t *build_id, size_t build_id_size,
                                  struct err *e);
 void unw_table_free(struct unw_table *t);
@@ -38,7 +38,7 @@ struct unw_table_info {
     uint64_t low, high;          /* address range covered */
     bool from_cache;
 };
-struct unw_table_info unw_table_info(const struct unw_table *t);
+struct unw_table_info unw_table_info(const struct unw_table *t); /* prepares T */
 /* Start address of the FDE that covers ADDRESS (for naming stripped code), or 0. */
 uint64_t unw_table_function_start(const struct unw_table *t, uint64_t address);
 
