@@ -39,6 +39,7 @@ export class Flame {
     this.ink = style.getPropertyValue("--ink").trim();
     this.match = style.getPropertyValue("--match").trim();
     this.paper = style.getPropertyValue("--panel").trim();
+    this.grey = style.getPropertyValue("--line").trim();
     this.mono = style.getPropertyValue("--mono").trim();
     this.paintSoon();
   }
@@ -70,13 +71,17 @@ export class Flame {
 
   layout() {
     if (!this.graph) return;
-    const rows = this.rows = [], scale = this.scale = this.width / (this.to - this.from);
+    const rows = this.rows = [], crumbs = this.crumbs = [], scale = this.scale = this.width / (this.to - this.from);
     this.graph.boxes(this.from, this.to, LEAST_PX / scale, (node, row, start, weight) => {
       const left = Math.max((start - this.from) * scale, 0);
       const right = Math.min((start + weight - this.from) * scale, this.width);
       (rows[row] ||= []).push({ node, left, width: right - left });
+    }, (row, start, weight) => { // neighbours too narrow to be seen are shown as one grey piece
+      const left = (start - this.from) * scale, list = crumbs[row] ||= [], last = list[list.length - 1];
+      if (last && left - last.right < 0.3) last.right = left + weight * scale;
+      else list.push({ left, right: left + weight * scale });
     });
-    this.spacer.style.height = `${rows.length * ROW + 8}px`;
+    this.spacer.style.height = `${Math.max(rows.length, crumbs.length) * ROW + 8}px`;
     this.paintSoon();
   }
 
@@ -114,6 +119,13 @@ export class Flame {
                             Math.max(box.width - width, 1), ROW - 1 - width);
   }
 
+  #paintCrumbs(row, y) {
+    this.context.globalAlpha = 1;
+    this.context.fillStyle = this.grey;
+    for (const { left, right } of this.crumbs[row] || [])
+      if (right - left >= LEAST_PX) this.context.fillRect(left, y, right - left, ROW - 1);
+  }
+
   #paintBox(row, box) {
     const { context: c, graph } = this, symbol = graph.symbolOf(box.node);
     const y = this.#top(row) - this.scroller.scrollTop, gap = box.width > 3 ? 1 : 0;
@@ -138,9 +150,11 @@ export class Flame {
     c.font = `${FONT}px ${this.mono}`;
     c.textBaseline = "middle";
     this.glyph ||= c.measureText("mmmmmmmmmm").width / 10;
+    this.#paintCrumbs(this.rows.length, this.#top(this.rows.length) - scroller.scrollTop);
     this.rows.forEach((boxes, row) => {
       const y = this.#top(row) - scroller.scrollTop;
       if (y + ROW < 0 || y > height) return;
+      this.#paintCrumbs(row, y);
       for (const box of boxes) this.#paintBox(row, box);
     });
     c.globalAlpha = 1;

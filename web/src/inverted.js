@@ -67,11 +67,15 @@ export class Inverted {
     });
   }
 
-  boxes(from, to, least, put) {
+  boxes(from, to, least, put, crumb) {
     const todo = [0];
     while (todo.length) {
       const i = todo.pop(), x = this.start[i], w = this.weight[i];
-      if (w < least || w <= 0 || x >= to || x + w <= from) continue;
+      if (w <= 0 || x >= to || x + w <= from) continue;
+      if (w < least) {
+        crumb(this.row[i], x, w);
+        continue;
+      }
       put(i, this.row[i], x, w);
       const kids = this.childrenOf(i);
       for (let k = kids.length - 1; k >= 0; k--) todo.push(kids[k]);

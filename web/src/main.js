@@ -161,12 +161,14 @@ class App {
 
   // --- theme --------------------------------------------------------------------------------
 
+  get systemTheme() { return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"; }
+
   storedTheme() {
     let stored = null;
     try {
       stored = localStorage.getItem("fathom-theme");
     } catch { /* no storage for this page */ }
-    return stored || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    return stored || this.systemTheme;
   }
 
   setTheme(theme, keep) {
@@ -175,7 +177,8 @@ class App {
     this.table.recolor(theme === "dark");
     putQuality(get("quality"), this.facts, this.tree, theme === "dark");
     try {
-      if (keep) localStorage.setItem("fathom-theme", theme);
+      if (keep && theme === this.systemTheme) localStorage.removeItem("fathom-theme");
+      else if (keep) localStorage.setItem("fathom-theme", theme);
     } catch { /* no storage for this page */ }
   }
 

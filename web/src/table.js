@@ -1,5 +1,5 @@
 // The functions as a table that can be sorted; only the rows in view are in the document.
-import { formatShare, formatWeight } from "./format.js";
+import { formatCount, formatShare, formatWeight } from "./format.js";
 import { colorOf } from "./palette.js";
 
 const TABLE_ROW = 26, SPARE = 12;
@@ -36,7 +36,11 @@ export class Table {
   }
 
   show(rows, whole, unit) {
-    Object.assign(this, { rows, whole, unit });
+    const counted = unit !== "ns" && unit !== "bytes";
+    Object.assign(this, { rows, whole });
+    this.weight = (x) => counted ? formatCount(x) : formatWeight(x, unit);
+    this.element.querySelectorAll("col")[5].style.width = rows.some((r) => r.module) ? COLUMNS[5][3] : "0";
+    this.element.classList.toggle("no-modules", !rows.some((r) => r.module));
     this.#arrange();
   }
 
@@ -71,7 +75,7 @@ export class Table {
     const tr = document.createElement("tr"), color = colorOf(row.name, this.hooks.kindOf(row.symbol), this.dark);
     tr.dataset.row = i;
     tr.style.setProperty("--of", color);
-    const cells = [formatWeight(row.self, this.unit), formatShare(row.self, this.whole), formatWeight(row.total, this.unit),
+    const cells = [this.weight(row.self), formatShare(row.self, this.whole), this.weight(row.total),
                    formatShare(row.total, this.whole), row.name, row.module];
     cells.forEach((text, c) => {
       const td = tr.insertCell();

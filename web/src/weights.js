@@ -62,17 +62,15 @@ export class Weighted {
     return out;
   }
 
-  // Call put(node, row, start, weight) for all that is within [from, to] and at least LEAST wide.
-  boxes(from, to, least, put) {
+  // Call put(node, row, start, weight) for all that is within [from, to] and at least LEAST wide,
+  // crumb(row, start, weight) for what is narrower.
+  boxes(from, to, least, put, crumb) {
     const { end, depth, count: n } = this.tree, { start, total } = this;
     for (let i = 0; i < n;) {
-      const w = total[i], x = start[i];
-      if (w < least || w <= 0 || x >= to || x + w <= from) {
-        i = end[i];
-        continue;
-      }
-      put(i, depth[i], x, w);
-      i++;
+      const w = total[i], x = start[i], seen = w > 0 && x < to && x + w > from;
+      if (seen && w >= least) put(i, depth[i], x, w);
+      else if (seen) crumb(depth[i], x, w);
+      i = seen && w >= least ? i + 1 : end[i];
     }
   }
 

@@ -1,0 +1,290 @@
+"""The page and the picture of `fathom flame`, in a headless Chromium."""
+import re
+import subprocess
+import sys
+import unittest
+import xml.dom.minidom
+
+from cdp import Browser, Gone
+from support import SOURCE, Case, fathom
+
+# Total 100: parse 50, run 40 (calls itself), wait 10.
+STACKS = """main;parse;lex 20
+main;parse;read;copy_[k] 30
+main;run;run;step_[i] 25
+main;run;add (x.py:3) 15
+main;wait;hot_[j] 10
+"""
+FRAME = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+
+
+class Shared:
+    """One browser for all tests; started again when it is gone."""
+    browser = None
+
+    @classmethod
+    def get(cls):
+        if cls.browser:
+            try:
+                cls.browser.call("Browser.getVersion", seconds=60)
+                return cls.browser
+            except (Gone, OSError):
+                cls.close()
+        cls.browser = Browser().__enter__()
+        return cls.browser
+
+    @classmethod
+    def close(cls):
+        if cls.browser:
+            cls.browser.stop()
+        cls.browser = None
+
+
+def tearDownModule():
+    Shared.close()
+
+
+class Viewer(Case):
+    def setUp(self):
+        super().setUp()
+        self.browser = Shared.get()
+
+    def write(self, name, text):
+        path = self.dir / name
+        path.write_text(text)
+        return path
+
+    def open(self, text=STACKS, *options, dark=False, state=""):
+        out = self.dir / "x.html"
+        fathom("flame", self.write("x.txt", text), "-o", out, *options)
+        page = self.browser.open(f"file://{out}{state}", dark=dark)
+        page.until("document.documentElement.dataset.ready === 'yes'")
+        page.run(FRAME)
+        return page
+
+    def names(self, page, nodes):
+        """Names and weights of an expression's nodes."""
+        return page.run(f"{nodes}.map(n => [fathom.symbols.name[fathom.graph.symbolOf(n)], fathom.graph.weightOf(n)])")
+
+    def zoomed(self, page):
+        return page.run("fathom.symbols.name[fathom.graph.symbolOf(fathom.flame.zoomed)]")
+
+    def point_of(self, page, name):
+        """A point within the widest box called NAME."""
+        return page.run(f"""(() => {{
+            const r = document.getElementById("canvas").getBoundingClientRect();
+            for (const [row, boxes] of fathom.flame.rows.entries())
+              for (const b of boxes)
+                if (fathom.symbols.name[fathom.graph.symbolOf(b.node)] === {name!r})
+                  return [r.left + b.left + b.width / 2, r.top + row * 20 + 14];
+            return null;
+        }})()""")
+
+
+class Page(Viewer):
+    def test_the_page_opens_from_a_file_and_complains_of_nothing(self):
+        page = self.open(STACKS, "--title", "a <b> & \"c\"")
+        self.assertEqual(page.run("document.getElementById('title').textContent"), "a <b> & \"c\"")
+        self.assertIn("100 samples", page.run("document.getElementById('subtitle').textContent"))
+        self.assertEqual(page.run("fathom.graph.whole"), 100)
+        self.assertEqual(sorted(self.names(page, "fathom.graph.childrenOf(1)")),
+                         [["parse", 50], ["run", 40], ["wait", 10]])
+        for key in "i", "i", "t", "t", "f", "f", "d", "d":
+            page.key(key)
+        page.run(FRAME)
+        self.assertEqual(page.complaints(), [])
+
+    def test_a_click_zooms_and_escape_goes_back(self):
+        page = self.open()
+        page.mouse(*self.point_of(page, "parse"), click=True)
+        page.until("fathom.flame.zoomed > 0")
+        page.run(FRAME)
+        self.assertEqual(self.zoomed(page), "parse")
+        self.assertEqual(page.run("[fathom.flame.from, fathom.flame.to]"), [0, 50])
+        self.assertFalse(page.run("document.getElementById('reset').disabled"))
+        page.key("Escape")
+        page.until("fathom.flame.zoomed === 0")
+        self.assertEqual(page.run("[fathom.flame.from, fathom.flame.to]"), [0, 100])
+
+    def test_the_share_of_a_search_counts_nested_matches_once(self):
+        page = self.open()
+        page.key("/")
+        page.call("Input.insertText", text="^run$|step|lex")
+        page.until("document.getElementById('matched').textContent !== ''")
+        self.assertEqual(page.run("document.getElementById('matched').textContent"), "60.0 %")
+        page.run("fathom.act('i')")  # the share is of stacks: inverting changes nothing
+        self.assertEqual(page.run("document.getElementById('matched').textContent"), "60.0 %")
+        page.run("fathom.act('i'), fathom.flame.zoom(fathom.graph.childrenOf(1)[0])")
+        self.assertEqual(self.zoomed(page), "parse")
+        self.assertEqual(page.run("document.getElementById('matched').textContent"), "40.0 %")
+
+    def test_an_incomplete_pattern_is_marked_and_matches_nothing(self):
+        page = self.open()
+        page.run("document.getElementById('search').value = '(', fathom.search('(')")
+        self.assertEqual(page.run("document.getElementById('search').getAttribute('aria-invalid')"), "true")
+        self.assertEqual(page.run("document.getElementById('matched').textContent"), "")
+        self.assertEqual(page.complaints(), [])
+
+    def test_inverted_starts_from_the_functions_that_cost(self):
+        page = self.open(STACKS, "--inverted")
+        self.assertEqual(self.names(page, "fathom.graph.childrenOf(0)"),
+                         [["copy", 30], ["step", 25], ["lex", 20], ["add (x.py:3)", 15], ["hot", 10]])
+        step = "fathom.graph.childrenOf(fathom.graph.childrenOf(0)[1])"
+        self.assertEqual(self.names(page, step), [["run", 25]])
+        self.assertEqual(self.names(page, f"fathom.graph.childrenOf({step}[0])"), [["run", 25]])
+
+    def test_the_keys_walk_zoom_and_describe(self):
+        page = self.open()
+        selected = "fathom.symbols.name[fathom.graph.symbolOf(fathom.flame.selected)]"
+        walked = []
+        for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft"):
+            page.key(key)
+            walked.append(page.run(selected))
+        self.assertEqual(walked, ["main", "parse", "run", "run", "run", "parse"])
+        details = page.run("document.getElementById('details').textContent")
+        self.assertIn("parse", details)
+        self.assertIn("50.0 %", details)
+        page.key("Enter")
+        page.until("fathom.flame.zoomed > 0")
+        self.assertEqual(self.zoomed(page), "parse")
+        page.key("Backspace")
+        page.until("fathom.flame.zoomed === 1")
+        self.assertEqual(self.zoomed(page), "main")
+
+    def test_the_details_follow_the_pointer(self):
+        page = self.open()
+        page.mouse(*self.point_of(page, "copy"))
+        page.until("document.getElementById('details').textContent.includes('copy')")
+        details = page.run("document.getElementById('details').textContent")
+        for part in "kernel", "30 samples", "30.0 %", "self 30.0 %":
+            self.assertIn(part, details)
+
+    def test_the_style_follows_the_system_and_the_key_changes_it(self):
+        self.open().run("localStorage.clear()")
+        page = self.open(dark=True)
+        shade = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]"
+        self.assertLess(page.run(shade), 64)
+        page.key("d")
+        self.assertGreater(page.run(shade), 192)
+        page.key("d")  # as the system has it: nothing to remember
+        self.assertGreater(self.open().run(shade), 192)
+
+    def test_the_table_counts_recursion_once_and_sorts(self):
+        page = self.open()
+        page.key("t")
+        cells = "[...document.querySelectorAll('tr[data-row]')].map(r => [...r.cells].slice(0, 5).map(c => c.textContent))"
+        rows = {r[4]: r[:4] for r in page.run(cells)}
+        self.assertEqual(rows["run"], ["0", "0.0 %", "40", "40.0 %"])
+        self.assertEqual(rows["copy"], ["30", "30.0 %", "30", "30.0 %"])
+        self.assertEqual(rows["main"][2], "100")
+        self.assertEqual(page.run(cells)[0][4], "copy")
+        page.run("document.querySelectorAll('th button')[4].click()")
+        names = [r[4] for r in page.run(cells)]
+        self.assertEqual(names, sorted(names))
+        page.run("document.querySelector('tr[data-row] td.name').click()")
+        self.assertFalse(page.run("document.getElementById('flame').hidden"))
+        self.assertEqual(page.run("document.getElementById('matched').textContent"), "15.0 %")
+
+    def test_two_metrics_can_be_chosen(self):
+        page = self.open("main;a 10 5\nmain;b 10 35\n", "--metric", "after")
+        self.assertFalse(page.run("document.getElementById('metric').parentElement.hidden"))
+        self.assertEqual(page.run("fathom.graph.whole"), 40)
+        page.run("""(() => { const m = document.getElementById('metric');
+                     m.value = 1; m.dispatchEvent(new Event('change')); })()""")
+        self.assertEqual(page.run("fathom.graph.whole"), 20)
+
+    def test_the_address_brings_a_view_back(self):
+        page = self.open(state="#s=lex&i=1")
+        self.assertTrue(page.run("fathom.inverted"))
+        self.assertEqual(page.run("document.getElementById('matched').textContent"), "20.0 %")
+        page = self.open(state="#z=2")
+        self.assertEqual(self.zoomed(page), "parse")
+
+    def test_names_that_look_like_markup_stay_names(self):
+        name = "</script><script>document.title='no'</script>"
+        page = self.open(f"main;{name};x\u00e9\u4e16 5\n")
+        self.assertIn([name, 5], self.names(page, "fathom.graph.childrenOf(1)"))
+        self.assertNotEqual(page.run("document.title"), "no")
+        self.assertEqual(self.names(page, "fathom.graph.childrenOf(2)"), [["x\u00e9\u4e16", 5]])
+
+    def test_a_large_profile_is_whole_and_zooms(self):
+        stacks, out = self.dir / "large.txt", self.dir / "large.html"
+        subprocess.run([sys.executable, SOURCE / "bench" / "gen_stacks.py", stacks, "30000"], check=True)
+        weight = sum(int(line.rsplit(" ", 1)[1]) for line in stacks.open())
+        fathom("flame", stacks, "-o", out)
+        page = self.browser.open(f"file://{out}")
+        page.until("document.documentElement.dataset.ready === 'yes'")
+        self.assertEqual(page.run("fathom.graph.whole"), weight)
+        self.assertGreater(page.run("fathom.tree.count"), 500_000)
+        page.run("fathom.flame.zoom(fathom.graph.childrenOf(1)[0])")
+        page.until("fathom.flame.zoomed > 1")
+        page.run("fathom.act('i')")
+        self.assertEqual(page.run("fathom.graph.childrenOf(0).reduce((s, n) => s + fathom.graph.weightOf(n), 0)"), weight)
+        self.assertEqual(page.complaints(), [])
+
+    def test_a_page_without_samples_is_refused_or_empty_but_never_broken(self):
+        page = self.open("main;a 0\nmain;b 1\n")
+        self.assertEqual(page.run("fathom.graph.whole"), 1)
+        self.assertEqual(page.complaints(), [])
+
+
+class Picture(Viewer):
+    def draw(self, *options, text=STACKS):
+        out = self.dir / "x.svg"
+        fathom("flame", self.write("x.txt", text), "-o", out, *options)
+        return out
+
+    def show(self, *options, text=STACKS):
+        page = self.browser.open(f"file://{self.draw(*options, text=text)}")
+        page.until("document.readyState === 'complete' && document.getElementById('frames') !== null")
+        return page
+
+    def test_the_picture_is_xml_with_a_title_for_every_frame(self):
+        out = self.draw("--title", "<&>", text=STACKS + "a<b>;\x01&amp:\"c\" 1\n")
+        tree = xml.dom.minidom.parse(str(out))
+        frames = [g for g in tree.getElementsByTagName("g") if g.hasAttribute("data-w")]
+        titles = [g.getElementsByTagName("title")[0].firstChild.data for g in frames]
+        self.assertEqual(len(titles), 14)
+        self.assertTrue(any(t.startswith("parse (50 samples, 49.50%") for t in titles), titles)
+        self.assertTrue(any(t.startswith("a<b> (1 samples") for t in titles), titles)
+
+    def test_small_frames_are_left_out_unless_asked_for(self):
+        text = "main;big 1000000\nmain;tiny 1\n"
+        self.assertNotIn("tiny", self.draw(text=text).read_text())
+        self.assertIn("left out", self.draw(text=text).read_text())
+        self.assertIn("tiny", self.draw("--min", "0", text=text).read_text())
+        self.assertNotIn(">wait", self.draw("--min", "20").read_text())
+
+    def test_the_picture_zooms_and_searches(self):
+        page = self.show()
+        page.run("window.prompt = () => '^run$|step|lex'")
+        page.run("document.getElementById('search').dispatchEvent(new Event('click'))")
+        self.assertEqual(page.run("document.getElementById('matched').textContent"), "matched 60.00%")
+        width = "(n) => [...document.querySelectorAll('#frames > g')].filter(g => g.textContent.startsWith(n)).map(g => g.classList.contains('hidden') ? 0 : +g.querySelector('rect').getAttribute('width'))[0]"
+        before = page.run(f"({width})('parse')")
+        page.run("""[...document.querySelectorAll('#frames > g')].find(g => g.textContent.startsWith('parse'))
+                    .querySelector('rect').dispatchEvent(new Event('click', { bubbles: true }))""")
+        self.assertAlmostEqual(page.run(f"({width})('parse')"), 2 * before, delta=2)
+        self.assertEqual(page.run(f"({width})('wait')"), 0)
+        self.assertEqual(page.run("document.getElementById('matched').textContent"), "matched 40.00%")
+        self.assertEqual(page.complaints(), [])
+
+    def test_page_and_picture_agree_on_colours(self):
+        fill = dict(re.findall(r"<title>(\w+)[^<]*</title><rect [^>]*fill=\"(#\w+)\"", self.draw().read_text()))
+        page = self.open()
+        script = """(() => { const s = fathom.symbols, c = document.createElement('canvas').getContext('2d');
+            return s.name.map((n, i) => { c.fillStyle = fathom.flame.colors[i] || '#000'; return [n, c.fillStyle]; }); })()"""
+        for name, color in page.run(script):
+            if name in fill and name != "all":
+                pairs = zip(bytes.fromhex(fill[name][1:]), bytes.fromhex(color[1:]))
+                self.assertTrue(all(abs(a - b) <= 3 for a, b in pairs), (name, fill[name], color))
+
+    def test_an_inverted_picture_starts_from_the_functions_that_cost(self):
+        text = self.draw("--inverted").read_text()
+        rows = dict(re.findall(r"<title>(\w+)[^<]*</title><rect x=\"[^\"]*\" y=\"(\d+)\"", text))
+        self.assertLess(int(rows["all"]), int(rows["copy"]))
+        self.assertLess(int(rows["copy"]), int(rows["parse"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
