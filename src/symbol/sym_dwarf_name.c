@@ -137,10 +137,11 @@ struct sym_dwarf_name sym_dwarf_name(struct sym_module *m, const struct sym_dwar
             break;
         at = next;
     }
-    if (linkage && *linkage) {
+    if (linkage && *linkage)
         n.name = sym_module_name(m, linkage, &n.linkage);
-    } else if (plain && *plain) {
+    if (plain && *plain && !n.linkage) { /* C has aliases for linkage names, and no scopes */
         n.name = qualify(m, u, &at, plain);
+        n.linkage = linkage && strcmp(linkage, n.name) != 0 ? linkage : NULL;
         n.plain = true;
     }
     return n;

@@ -11,6 +11,7 @@
 
 struct start_state {
     uint64_t *start; /* sorted */
+    const char **name; /* once made */
     size_t n;
 };
 
@@ -29,6 +30,7 @@ static bool read_starts(struct start_state *st, struct cursor c, uint64_t base)
     if (c.failed || n == 0 || n > cur_left(&c) / 8)
         return false;
     st->start = mem_alloc(n * sizeof *st->start);
+    st->name = mem_zalloc(n * sizeof *st->name);
     for (uint32_t i = 0; i < n; i++) {
         st->start[st->n] = base + (uint64_t)(int64_t)(int32_t)cur_u32(&c);
         cur_skip(&c, 4);
@@ -42,6 +44,7 @@ static void starts_close(void *state)
     struct start_state *st = state;
 
     free(st->start);
+    free(st->name);
     free(st);
 }
 
@@ -64,12 +67,22 @@ static void *starts_open(struct sym_module *m)
     return NULL;
 }
 
+static const char *name_of(struct sym_module *m, const struct start_state *st, size_t i)
+{
+    char name[400];
+
+    if (!st->name[i]) {
+        snprintf(name, sizeof name, "fn_%llx [%.300s]", (unsigned long long)st->start[i], m->base);
+        st->name[i] = arena_strndup(&m->arena, name, strlen(name));
+    }
+    return st->name[i];
+}
+
 static bool starts_find(struct sym_module *m, void *state, uint64_t address)
 {
     const struct start_state *st = state;
     size_t lo = 0, hi = st->n;
     struct sym_line *l;
-    char name[400];
 
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
@@ -81,9 +94,8 @@ static bool starts_find(struct sym_module *m, void *state, uint64_t address)
     }
     if (lo == 0 || !sym_image_is_code(m->file, address))
         return false;
-    snprintf(name, sizeof name, "fn_%llx [%.300s]", (unsigned long long)st->start[lo - 1], m->base);
     l = sym_module_add(m);
-    l->name = arena_strndup(&m->arena, name, strlen(name));
+    l->name = name_of(m, st, lo - 1);
     l->start = st->start[lo - 1];
     l->end = lo < st->n ? st->start[lo] : 0;
     l->source = SYM_EH_FRAME;

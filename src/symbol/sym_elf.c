@@ -184,6 +184,14 @@ static void *elf_open(struct sym_module *m)
     return st;
 }
 
+/* Name and version: "pthread_create@@GLIBC_2.34" is called pthread_create. */
+static const char *without_version(struct sym_module *m, const char *name)
+{
+    size_t n = strcspn(name, "@");
+
+    return name[n] && n ? arena_strndup(&m->arena, name, n) : name;
+}
+
 static const char *text_of(const struct elf_state *st, const struct sym_entry *e)
 {
     const struct elf_text *t = &st->text[e->owner];
@@ -193,12 +201,14 @@ static const char *text_of(const struct elf_state *st, const struct sym_entry *e
     return t->text + e->name;
 }
 
-static size_t underscores(const char *s)
+/* How far NAME is from what a person would call the function: "free" before "cfree@GLIBC_2.2.5"
+ * before "__libc_free". */
+static size_t oddness(const char *name)
 {
-    return strspn(s, "_");
+    return 2 * strspn(name, "_") + (strchr(name, '@') != NULL);
 }
 
-/* Among aliases of one rank ("malloc", "__libc_malloc"), the one with fewer underscores. */
+/* Among aliases of one rank, the least odd. */
 static const struct sym_entry *best_alias(const struct elf_state *st, long at)
 {
     const struct sym_entry *first = st->table.entry.v, *best = &first[at];
@@ -211,7 +221,7 @@ static const struct sym_entry *best_alias(const struct elf_state *st, long at)
         const char *name = text_of(st, e);
 
         if (*name && (!*best_name || (e->rank == best->rank &&
-                                      underscores(name) < underscores(best_name)))) {
+                                      oddness(name) < oddness(best_name)))) {
             best = e;
             best_name = name;
         }
@@ -247,7 +257,7 @@ static struct elf_name name_of(struct sym_module *m, struct elf_state *st,
     if (!id) {
         struct elf_name n;
 
-        n.plain = sym_module_name(m, text_of(st, e), &n.linkage);
+        n.plain = sym_module_name(m, without_version(m, text_of(st, e)), &n.linkage);
         vec_push(&st->name, n);
         id = (uint32_t)st->name.n;
         umap_put(&st->named, key, id);

@@ -21,6 +21,7 @@ void sym_resolve_release(struct sym_resolve *s)
     for (size_t i = 0; i < s->module.n; i++)
         sym_module_close(s->module.v[i].open);
     vec_release(&s->module);
+    umap_release(&s->text);
     umap_release(&s->code_sent);
     arena_release(&s->arena);
 }
@@ -70,10 +71,9 @@ static struct sym_resolve_module *open_module(struct sym_resolve *s, uint32_t id
 }
 
 /* Names come from files and may hold anything; what leaves here is UTF-8. */
-static uint32_t text_id(struct intern *in, const char *s)
+static uint32_t clean_id(struct intern *in, const char *s, size_t n)
 {
     struct buf b = { 0 };
-    size_t n = s ? strlen(s) : 0;
     uint32_t id;
 
     if (n == 0 || sym_utf8_is_clean(s, n))
@@ -84,22 +84,36 @@ static uint32_t text_id(struct intern *in, const char *s)
     return id;
 }
 
+/* Texts stay where they are while their module is open, so that each is looked at once. */
+static uint32_t text_id(struct sym_resolve *s, const char *text)
+{
+    uint32_t id;
+
+    if (!text || !*text)
+        return 0;
+    id = umap_find(&s->text, (uintptr_t)text);
+    if (!id) {
+        id = clean_id(s->in, text, strlen(text));
+        umap_put(&s->text, (uintptr_t)text, id);
+    }
+    return id;
+}
+
 static struct location location_of(struct sym_resolve *s, uint32_t module,
                                    const struct sym_line *l)
 {
-    struct intern *in = s->in;
     const char *file = l->decl_file ? l->decl_file : l->file;
     struct function f = {
-        .name = text_id(in, l->name),
-        .linkage_name = s->no_linkage ? 0 : text_id(in, l->linkage_name),
-        .file = text_id(in, file),
+        .name = text_id(s, l->name),
+        .linkage_name = s->no_linkage ? 0 : text_id(s, l->linkage_name),
+        .file = text_id(s, file),
         .line = l->decl_line,
         .module = module,
     };
     /* A line of another file (an included list, a macro's) would be read as one of this. */
     bool same = file && l->file && (file == l->file || strcmp(file, l->file) == 0);
 
-    return (struct location){ intern_function(in, &f), same ? l->line : 0 };
+    return (struct location){ intern_function(s->in, &f), same ? l->line : 0 };
 }
 
 static uint64_t place_of(const struct frame *f)
@@ -115,7 +129,7 @@ static void resolve_unnamed(struct sym_resolve *s, uint32_t frame, uint32_t modu
     char name[300];
 
     snprintf(name, sizeof name, base[0] == '[' ? "%.280s" : "[%.280s]", *base ? base : "anonymous");
-    f.name = text_id(s->in, name);
+    f.name = clean_id(s->in, name, strlen(name));
     l = (struct location){ intern_function(s->in, &f), 0 };
     if (s->in->out->resolve)
         s->in->out->resolve(s->in->out, frame, &l, 1);

@@ -43,9 +43,22 @@ static size_t char_size(const unsigned char *s, size_t n)
     return k;
 }
 
+/* Eight bytes that are all from space to '~': nearly all names are nothing else. */
+static bool is_plain_word(const char *s)
+{
+    uint64_t x;
+
+    memcpy(&x, s, 8);
+    return !((x | (x - 0x2020202020202020u) | (x + 0x0101010101010101u)) & 0x8080808080808080u);
+}
+
 bool sym_utf8_is_clean(const char *s, size_t n)
 {
-    for (size_t i = 0, k; i < n; i += k)
+    size_t i = 0;
+
+    while (n - i >= 8 && is_plain_word(s + i))
+        i += 8;
+    for (size_t k; i < n; i += k)
         if (!(k = char_size((const unsigned char *)s + i, n - i)))
             return false;
     return true;
