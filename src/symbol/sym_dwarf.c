@@ -168,9 +168,11 @@ static void name_outermost(struct sym_module *m, struct sym_line *l,
         return;
     l->start = s.start;
     l->end = s.end;
-    if (!l->name || (n->plain && s.start == start &&
-                     (s.name[0] != '_' ? l->name[0] == '_' : s.name[1] == 'Z' || s.name[1] == 'R')))
-        l->name = sym_module_name(m, s.name, &l->linkage_name);
+    if (l->name && (!n->plain || s.start != start ||
+                    (!s.linkage && (s.name[0] == '_' || l->name[0] != '_'))))
+        return;
+    l->name = s.name;
+    l->linkage_name = s.linkage;
 }
 
 struct place {

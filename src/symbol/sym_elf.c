@@ -237,16 +237,6 @@ static const struct sym_entry *entry_at(const struct elf_state *st, uint64_t add
     return e && *text_of(st, e) ? e : NULL;
 }
 
-bool sym_elf_symbol(struct sym_module *m, uint64_t address, struct sym_elf_symbol *s)
-{
-    const struct elf_state *st = sym_module_state(m, &symbolizer_elf);
-    const struct sym_entry *e = entry_at(st, address);
-
-    if (e)
-        *s = (struct sym_elf_symbol){ text_of(st, e), e->start, e->end, st->text[e->owner].source };
-    return e != NULL;
-}
-
 /* Many addresses fall into one function: it is demangled once. */
 static struct elf_name name_of(struct sym_module *m, struct elf_state *st,
                                const struct sym_entry *e)
@@ -265,22 +255,33 @@ static struct elf_name name_of(struct sym_module *m, struct elf_state *st,
     return st->name.v[id - 1];
 }
 
-static bool elf_find(struct sym_module *m, void *state, uint64_t address)
+bool sym_elf_symbol(struct sym_module *m, uint64_t address, struct sym_elf_symbol *s)
 {
-    struct elf_state *st = state;
+    struct elf_state *st = sym_module_state(m, &symbolizer_elf);
     const struct sym_entry *e = entry_at(st, address);
     struct elf_name name;
-    struct sym_line *l;
 
     if (!e)
         return false;
     name = name_of(m, st, e);
+    *s = (struct sym_elf_symbol){ name.plain, name.linkage, e->start, e->end,
+                                  st->text[e->owner].source };
+    return true;
+}
+
+static bool elf_find(struct sym_module *m, void *state, uint64_t address)
+{
+    struct sym_elf_symbol s;
+    struct sym_line *l;
+
+    if (!sym_elf_symbol(m, address, &s))
+        return false;
     l = sym_module_add(m);
-    l->name = name.plain;
-    l->linkage_name = name.linkage;
-    l->start = e->start;
-    l->end = e->end;
-    l->source = st->text[e->owner].source;
+    l->name = s.name;
+    l->linkage_name = s.linkage;
+    l->start = s.start;
+    l->end = s.end;
+    l->source = s.source;
     return true;
 }
 

@@ -6,7 +6,8 @@
 #include "symbol/symbolizer.h"
 
 struct sym_elf_symbol {
-    const char *name; /* as linked */
+    const char *name;    /* demangled, without a version */
+    const char *linkage; /* as linked, when it was mangled; else NULL */
     uint64_t start, end;
     enum sym_source source;
 };

@@ -312,3 +312,38 @@ TEST(symbol_advice_is_given_where_names_are_missing)
     CHECK_STR(sym_module_advice(m), "");
     sym_module_close(m);
 }
+
+/* Debuginfod's own cache is used at once; what is missing arrives later, by a thread. */
+TEST(symbol_debuginfod_is_asked_in_the_background)
+{
+    const char *dir = test_dir();
+    char program[512], cache[512], served[1024], urls[600], hex[64] = "";
+    struct sym_image *im;
+    struct sym_module *m;
+    const struct sym_line *c;
+
+    snprintf(program, sizeof program, "%s/program", dir);
+    copy_file(workload("inlined-linked"), program, "");
+    im = sym_image_open_fd(open(program, O_RDONLY), program, NULL);
+    CHECK(im);
+    for (size_t i = 0; i < im->build_id_size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", im->build_id[i]);
+    snprintf(served, sizeof served, "%s/server/buildid/%s/debuginfo", dir, hex);
+    CHECK(map_make_dirs(served) == 0);
+    copy_file(workload("linked.debug"), served, "");
+    snprintf(cache, sizeof cache, "%s/cache", dir);
+    snprintf(urls, sizeof urls, "file://%s/server", dir);
+    setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
+    CHECK(!sym_debuginfod_cached(im->build_id, im->build_id_size));
+    setenv("DEBUGINFOD_URLS", urls, 1);
+    m = open_at(program);
+    CHECK_EQ(sym_module_find(m, mark(program, 103), &c), 1); /* without waiting */
+    sym_module_close(m);
+    CHECK_EQ(sym_debuginfod_wait(60000), 0);
+    if (!sym_debuginfod_cached(im->build_id, im->build_id_size))
+        test_skip("no libdebuginfod here, or it cannot read file: addresses");
+    m = open_at(program);
+    CHECK_EQ(sym_module_find(m, mark(program, 103), &c), 3);
+    sym_module_close(m);
+    sym_image_close(im);
+}
