@@ -42,8 +42,8 @@ static inline int store_ids_extend(struct store_ids *t, uint32_t first, uint32_t
 {
     struct store_run *r = t->run.n ? &t->run.v[t->run.n - 1] : NULL;
 
-    if (!first || (r && first < r->first + r->n) || n > UINT32_MAX - 2 - first ||
-        n > UINT32_MAX - 2 - t->n_sink)
+    if (!first || (r && first < r->first + r->n) ||
+        (uint64_t)first + n >= UINT32_MAX || (uint64_t)t->n_sink + n >= UINT32_MAX - 1)
         return 0;
     if (r && first == r->first + r->n && t->n_sink + 1 == r->sink + r->n)
         r->n += n;

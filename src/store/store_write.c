@@ -13,8 +13,9 @@
 #include "text/out.h"
 
 enum {
-    LEVEL = 5,
-    FLUSH_BYTES = 256 << 10,
+    LEVEL = 5,            /* of zstd, for numbers: more gains nothing */
+    TEXT_LEVEL = 8,       /* names are most of many files */
+    FLUSH_BYTES = 1 << 20, /* no more records than STORE_MAX_RECORDS: each takes a byte */
     MIN_ZSTD = 48,        /* a smaller chunk is put down as it is */
     MAX_TEXT = 16 << 20,  /* of one string, source file or piece of code */
 };
@@ -128,8 +129,10 @@ static struct store_text text_of(const void *p, size_t n)
 
 /* Compress the columns in W->raw, whose ends are in ENDS, into one zstd frame with a block of
  * its own for each column: columns differ too much to share a Huffman table. */
-static bool pack(struct store_writer *w, const size_t *ends, uint8_t n)
+static bool pack(struct store_writer *w, const size_t *ends, const struct store_chunk *c)
 {
+    uint8_t n = c->n_columns;
+    bool text = store_kind_is_text(c->column[n - 1].kind);
     ZSTD_inBuffer in = { w->raw.data, 0, 0 };
     ZSTD_outBuffer out;
 
@@ -137,6 +140,7 @@ static bool pack(struct store_writer *w, const size_t *ends, uint8_t n)
     buf_reserve(&w->packed, ZSTD_compressBound(w->raw.n) + (size_t)n * 32);
     out = (ZSTD_outBuffer){ w->packed.data, w->packed.cap, 0 };
     ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
+    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, text ? TEXT_LEVEL : LEVEL);
     ZSTD_CCtx_setPledgedSrcSize(w->zstd, w->raw.n);
     for (uint8_t i = 0; i < n; i++) {
         in.size = ends[i];
@@ -173,7 +177,7 @@ static void put_down(struct store_writer *w, enum store_type type)
 
     gather(w, t, c->n_columns, ends);
     t->records = 0;
-    if (w->raw.n >= MIN_ZSTD && pack(w, ends, c->n_columns) && w->packed.n < w->raw.n &&
+    if (w->raw.n >= MIN_ZSTD && pack(w, ends, c) && w->packed.n < w->raw.n &&
         w->raw_total + w->raw.n <=
             store_raw_limit(store_writer_bytes(w) + STORE_HEAD_SIZE + w->packed.n)) {
         stored = &w->packed;
@@ -322,7 +326,6 @@ struct store_writer *store_writer_to(struct out *out)
     w->zstd = ZSTD_createCCtx();
     if (!w->zstd)
         mem_alloc(SIZE_MAX); /* says that memory is out, and exits */
-    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, LEVEL);
     out_add(w->out, STORE_MAGIC, 8);
     w->sink = (struct sink){
         .meta = write_meta,

@@ -220,6 +220,122 @@ TEST(store_skips_chunks_of_a_later_version)
     buf_release(&file);
 }
 
+TEST(store_opens_what_a_killed_writer_left)
+{
+    struct buf file = sample_file(40, false);
+    struct store_damage d;
+    struct profile *p = read_back(file.data, file.n, &d);
+
+    CHECK(p && p->sample.n == 41 && p->code.n == 1);
+    CHECK(d.unfinished && !d.missing_bytes && !d.bad_chunks);
+    CHECK(strstr(profile_meta(p, "file.damage"), "never finished"));
+    profile_free(p);
+    buf_release(&file);
+}
+
+/* A program that repeats itself: 30 frames, most stacks seen before, 10 kHz on two CPUs. */
+static void write_deep(struct sink *s, uint32_t n)
+{
+    uint64_t time = 1000000000000, dice = 1;
+
+    sample_definitions(s);
+    for (uint32_t leaf = 0; leaf < 64; leaf++)
+        for (uint32_t depth = 0; depth < 30; depth++)
+            s->stack(s, depth ? leaf * 30 + depth : 0, 1 + (depth + leaf) % 8);
+    for (uint32_t i = 0; i < n; i++) {
+        dice = dice * 6364136223846793005u + 1442695040888963407u;
+        time += 48000 + (dice >> 33) % 4000;
+        s->sample(s, &(struct sample){ time, 1 + i % 2, 30 * (1 + (uint32_t)(dice >> 40) % 64), 1,
+                                       (int32_t)(i % 2), 100000, 1 });
+    }
+}
+
+TEST(store_takes_eight_bytes_for_a_sample_or_less)
+{
+    enum { SAMPLES = 20000, FIXED = 32 << 10 };
+    struct out o = out_memory();
+    struct store_writer *w = store_writer_to(&o);
+    struct sink *s = store_writer_sink(w);
+    struct err e = { 0 };
+
+    write_deep(s, SAMPLES);
+    CHECK_EQ(s->end(s, &e), 0);
+    CHECK(store_writer_bytes(w) <= 8 * SAMPLES + FIXED);
+    store_writer_free(w);
+    out_close(&o, NULL);
+}
+
+/* More than one flush holds: ids go on from chunk to chunk. */
+TEST(store_reads_back_millions_of_records)
+{
+    enum { STRINGS = 300000, STACKS = 2000000 };
+    struct out o = out_memory();
+    struct store_writer *w = store_writer_to(&o);
+    struct sink *s = store_writer_sink(w);
+    struct profile *p;
+    struct store_damage d;
+    struct err e = { 0 };
+    char text[20];
+
+    for (uint32_t i = 0; i < STRINGS; i++)
+        s->string(s, text, (size_t)snprintf(text, sizeof text, "name %u", i));
+    for (uint32_t i = 0; i < STRINGS; i++)
+        s->string(s, "", 0);
+    s->frame(s, &(struct frame){ .address = 1 });
+    for (uint32_t i = 0; i < STACKS; i++)
+        s->stack(s, i / 3, 1);
+    CHECK_EQ(s->end(s, &e), 0);
+    store_writer_free(w);
+    p = read_back(o.buf.data, o.buf.n, &d);
+    CHECK(p && !d.bad_chunks && !d.unfinished);
+    CHECK_EQ(p->string.n, 2 * STRINGS);
+    CHECK_STR(profile_string(p, STRINGS), "name 299999");
+    CHECK_EQ(p->stack.n, STACKS);
+    for (uint32_t i = 0; i < STACKS; i++)
+        if (p->stack.v[i].parent != i / 3)
+            test_fail(__FILE__, __LINE__, "stack %u has parent %u", i + 1, p->stack.v[i].parent);
+    profile_free(p);
+    out_close(&o, NULL);
+}
+
+static void put_chunk(struct buf *b, struct store_head h, const void *raw, size_t n)
+{
+    h.raw_size = h.stored_size = (uint32_t)n;
+    h.crc = (uint32_t)crc32(0, raw, (uInt)n);
+    store_head_put(b, &h);
+    buf_add(b, raw, n);
+}
+
+/* Good checksums, contents made to hurt: each is skipped, none is believed. */
+TEST(store_skips_chunks_whose_contents_lie)
+{
+    struct store_head string = { .type = 2, .columns = 1, .records = 1, .first = 1 };
+    struct store_head stack = { .type = 12, .columns = 2, .records = 1, .first = 1 };
+    struct buf b = { 0 };
+    struct store_damage d;
+    struct profile *p;
+
+    buf_add(&b, STORE_MAGIC, 8);
+    put_chunk(&b, string, "\x01\x7f", 2);                 /* a text longer than the column */
+    put_chunk(&b, string, "\xff\xff\xff\xff\x0f", 5);     /* a column longer than the chunk */
+    string.records = 1 << 20;
+    put_chunk(&b, string, "\x01\x00", 2);                 /* more records than bytes */
+    string.records = 1;
+    string.first = 0;
+    put_chunk(&b, string, "\x01\x00", 2);                 /* no first id */
+    string.first = UINT32_MAX;
+    put_chunk(&b, string, "\x01\x00", 2);                 /* ids that run out */
+    put_chunk(&b, stack, "\x01\x05\x01\x02", 4);          /* a parent before the first */
+    stack.columns = 1;
+    put_chunk(&b, stack, "\x01\x00\x01\x02", 4);          /* a column missing */
+    p = read_back(b.data, b.n, &d);
+    CHECK(p);
+    CHECK_EQ(d.bad_chunks, 7);
+    CHECK_EQ(p->string.n + p->stack.n + p->frame.n, 0);
+    profile_free(p);
+    buf_release(&b);
+}
+
 TEST(store_refuses_a_newer_major_version)
 {
     struct profile *p = profile_new();
