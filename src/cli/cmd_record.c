@@ -86,6 +86,13 @@ static int take_pids(const struct opt_list *list, struct col_options *o, struct 
     return 0;
 }
 
+static bool is_graph_mode(const char *word)
+{
+    struct col_options o = { 0 };
+
+    return *word && col_parse_graph(word, &o, NULL) == 0;
+}
+
 static int take_options(const struct record_args *a, const struct opts_rest *rest,
                         struct col_options *o, struct err *e)
 {
@@ -107,6 +114,10 @@ static int take_options(const struct record_args *a, const struct opts_rest *res
         return -1;
     if (col_parse_graph(a->call_graph ? a->call_graph : a->graph ? a->graph : "", o, e) < 0)
         return -1;
+    if (a->graph && !*a->graph && o->command && is_graph_mode(o->command[0])) {
+        err_hint(e, "-g%s", o->command[0]);
+        return err_set(e, ERR_USAGE, "-g takes its mode without a space between");
+    }
     if (a->frequency > 100000)
         return err_set(e, ERR_USAGE, "-F: more than 100,000 samples a second is not possible");
     targets = (o->command && !o->system_wide) + (o->n_pids > 0) + o->system_wide;
@@ -193,9 +204,10 @@ static void summarise(const char *path, uint64_t bytes, const struct col_summary
 {
     bool named = strcmp(path, "-") != 0;
 
-    fprintf(stderr, "recorded %s: %s samples, %s lost, %.0f of %.0f Hz", human_ns((double)s->wall_ns).s,
-            human_count((int64_t)s->samples).s, human_count((int64_t)s->lost).s, s->rate_achieved,
-            s->rate_asked);
+    fprintf(stderr, "recorded %s: %s samples, %s lost", human_ns((double)s->wall_ns).s,
+            human_count((int64_t)s->samples).s, human_count((int64_t)s->lost).s);
+    if (s->rate_achieved > 0)
+        fprintf(stderr, ", %.0f of %.0f Hz", s->rate_achieved, s->rate_asked);
     say_stacks(s);
     fprintf(stderr, "\n%s, recorder used %s of CPU", s->rung, human_ns((double)s->own_cpu_ns).s);
     if (s->why[0])

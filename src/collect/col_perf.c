@@ -16,6 +16,7 @@
 enum {
     SIDE_BYTES = 512 << 10,     /* some 400 started programs */
     SIDE_LEAST = 64 << 10,
+    SIDE_ALL = 8 << 20,         /* of all CPUs */
     SAMPLE_LEAST = 256 << 10,   /* three of the largest records */
     SAMPLE_MOST = 16 << 20,
     ALL_RINGS_MOST = 128 << 20,
@@ -99,7 +100,6 @@ static struct perf_event_attr side_attr(const struct col_plan *plan)
     a.context_switch = plan->switches;
     a.exclude_kernel = a.exclude_hv = 1;
     a.exclude_user = 0;
-    a.wakeup_watermark = SIDE_BYTES / 4;
     return a;
 }
 
@@ -170,93 +170,154 @@ static size_t ring_bytes(const struct col_perf *p)
     const struct col_plan *plan = p->plan;
     uint64_t record = plan->copy_bytes + 512;
     uint64_t want = plan->frequency_hz * record * plan->events->n / BACKLOG_PER_SECOND;
+    /* A whole machine has hundreds of modules whose tables must first be made. */
+    size_t times = plan->inherit ? 1 : 4;
     size_t bytes = SAMPLE_LEAST;
 
-    while (bytes < want && bytes < SAMPLE_MOST && bytes * 2 * p->n_cpus <= ALL_RINGS_MOST)
+    while (bytes < want * times && bytes < SAMPLE_MOST && bytes * 2 * p->n_cpus <= ALL_RINGS_MOST)
         bytes *= 2;
     return bytes;
 }
 
-/* The first event on a CPU owns the ring, the others write into it too. */
-static int share_ring(struct col_ring *r, int fd, size_t bytes, size_t least, struct err *e)
+static int fail(struct col_perf *p, int tid, int cpu, struct err *e)
 {
-    if (!r->page)
-        return col_ring_open(r, fd, bytes, least, e);
-    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0)
-        return err_sys(e, "cannot join events into one ring");
+    if (errno == EMFILE)
+        err_hint(e, "raise the limit of open files: ulimit -n 65536");
+    return err_sys(e, "cannot open an event for thread %d on CPU %d", tid, cpu);
+}
+
+/* --- the rings: all of one size, the largest that the quota of locked memory allows --- */
+
+static void drop_owners(struct col_perf *p, struct col_ring *rings, enum col_role role)
+{
+    for (size_t i = 0; i < p->n_cpus; i++)
+        col_ring_close(&rings[i]);
+    for (size_t i = 0; i < p->fd[role].n; i++)
+        close(p->fd[role].v[i]);
+    p->fd[role].n = 0;
+}
+
+/* Open A on every CPU with a ring of BYTES each.  1 when the thread is gone or memory is
+ * short, with nothing left open. */
+static int open_owners(struct col_perf *p, struct perf_event_attr *a, int tid,
+                       struct col_ring *rings, enum col_role role, size_t bytes, struct err *e)
+{
+    a->wakeup_watermark = (uint32_t)(bytes / 4);
+    for (size_t at = 0; at < p->n_cpus; at++) {
+        int fd = open_event(p, a, tid, p->cpu[at], role);
+
+        if (fd < 0 && (errno == ENODEV || errno == ENXIO))
+            continue; /* the CPU was taken off meanwhile */
+        if (fd < 0 && errno != ESRCH)
+            return fail(p, tid, p->cpu[at], e);
+        if (fd < 0 || col_ring_open(&rings[at], fd, bytes) < 0) {
+            drop_owners(p, rings, role);
+            return 1;
+        }
+    }
     return 0;
 }
 
-static int add_sampling(struct col_perf *p, size_t at, struct perf_event_attr *a, int tid,
-                        enum col_role role, uint32_t number, struct err *e)
+static int open_rings(struct col_perf *p, struct perf_event_attr *a, int tid,
+                      struct col_ring *rings, enum col_role role, size_t bytes, size_t least,
+                      struct err *e)
 {
-    size_t bytes = p->samples[at].page ? p->samples[at].size : ring_bytes(p);
-    uint64_t id;
-    int fd;
+    int rc = 1;
 
-    a->wakeup_watermark = (uint32_t)(bytes / 4);
-    fd = open_event(p, a, tid, p->cpu[at], role);
-    if (fd < 0)
-        return -1;
-    if (share_ring(&p->samples[at], fd, bytes, SAMPLE_LEAST, e) < 0)
-        return -1;
+    for (; bytes >= least && rc > 0; bytes /= 2) {
+        rc = open_owners(p, a, tid, rings, role, bytes, e);
+        if (rc > 0 && errno == ESRCH)
+            return 1;
+    }
+    if (rc <= 0)
+        return rc;
+    err_sys(e, "no memory for the kernel's rings of %zu kB for each CPU", least >> 10);
+    err_hint(e, "raise the limit of locked memory: ulimit -l unlimited, or "
+                "sysctl kernel.perf_event_mlock_kb=4096");
+    return -1;
+}
+
+/* --- the events --- */
+
+static int name_event(struct col_perf *p, int fd, uint32_t number, struct err *e)
+{
+    uint64_t id;
+
     if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
         return err_sys(e, "event without an id");
     umap_put(&p->event_by_id, id, number + 1);
     return 0;
 }
 
-static int add_switch_stacks(struct col_perf *p, size_t at, int tid, struct err *e)
+/* Open A on every CPU, writing into the rings that are there.  1 when the thread is gone. */
+static int join_rings(struct col_perf *p, struct perf_event_attr *a, int tid,
+                      struct col_ring *rings, enum col_role role, uint32_t number, struct err *e)
 {
-    struct col_event ev = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
-    struct perf_event_attr a =
-        sampling_attr(p, &ev, p->plan->copy_bytes, p->plan->on_exec && !p->plan->delayed);
+    for (size_t at = 0; at < p->n_cpus; at++) {
+        int fd;
 
-    /* The switch happens in the kernel, so that a filter on user space would drop it. */
-    a.exclude_kernel = a.exclude_hv = 0;
-    return add_sampling(p, at, &a, tid, COL_SWITCHING, COL_EVENT_SWITCH, e);
-}
-
-static int add_on_cpu(struct col_perf *p, size_t at, int tid, struct err *e)
-{
-    const struct col_plan *plan = p->plan;
-    bool on_exec = plan->on_exec && !plan->delayed;
-    struct perf_event_attr a = side_attr(plan);
-    int fd = open_event(p, &a, tid, p->cpu[at], COL_SIDE);
-
-    if (fd < 0 || share_ring(&p->side[at], fd, SIDE_BYTES, SIDE_LEAST, e) < 0)
-        return -1;
-    for (uint32_t i = 0; i < plan->events->n; i++) {
-        a = sampling_attr(p, &plan->events->v[i], plan->copy_bytes, on_exec);
-        if (add_sampling(p, at, &a, tid, COL_SAMPLING, i, e) < 0)
-            return -1;
-        a = sampling_attr(p, &plan->events->v[i], plan->big_copy_bytes, false);
-        if (plan->big_copy_bytes && add_sampling(p, at, &a, tid, COL_SAMPLING_BIG, i, e) < 0)
+        if (!rings[at].page)
+            continue;
+        fd = open_event(p, a, tid, p->cpu[at], role);
+        if (fd < 0 && errno == ESRCH)
+            return 1;
+        if (fd < 0)
+            return fail(p, tid, p->cpu[at], e);
+        if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, rings[at].fd) < 0)
+            return err_sys(e, "cannot join events into one ring");
+        if (role != COL_SIDE && name_event(p, fd, number, e) < 0)
             return -1;
     }
-    return plan->switch_stacks ? add_switch_stacks(p, at, tid, e) : 0;
+    return 0;
+}
+
+static int add_first(struct col_perf *p, int tid, struct err *e)
+{
+    struct perf_event_attr side = side_attr(p->plan);
+    struct perf_event_attr a = sampling_attr(p, &p->plan->events->v[0], p->plan->copy_bytes,
+                                             p->plan->on_exec && !p->plan->delayed);
+    size_t side_bytes = SIDE_BYTES;
+    int rc;
+
+    while (side_bytes > SIDE_LEAST && side_bytes * p->n_cpus > SIDE_ALL)
+        side_bytes /= 2;
+    rc = open_rings(p, &side, tid, p->side, COL_SIDE, side_bytes, SIDE_LEAST, e);
+    if (rc == 0)
+        rc = open_rings(p, &a, tid, p->samples, COL_SAMPLING, ring_bytes(p), SAMPLE_LEAST, e);
+    for (size_t at = 0; at < p->n_cpus && rc == 0; at++)
+        if (p->samples[at].page)
+            rc = name_event(p, p->samples[at].fd, 0, e);
+    return rc;
+}
+
+static int add_switch_stacks(struct col_perf *p, int tid, bool on_exec, struct err *e)
+{
+    struct col_event ev = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
+    struct perf_event_attr a = sampling_attr(p, &ev, p->plan->copy_bytes, on_exec);
+
+    /* The switch happens in the kernel, so that a filter on user space would drop it. */
+    a.exclude_kernel = a.exclude_hv = a.exclude_user = 0;
+    return join_rings(p, &a, tid, p->samples, COL_SWITCHING, COL_EVENT_SWITCH, e);
 }
 
 int col_perf_add(struct col_perf *p, int tid, struct err *e)
 {
-    size_t opened = 0;
+    const struct col_plan *plan = p->plan;
+    bool on_exec = plan->on_exec && !plan->delayed, first = !p->fd[COL_SIDE].n;
+    struct perf_event_attr a = side_attr(plan);
+    int rc = first ? add_first(p, tid, e) : join_rings(p, &a, tid, p->side, COL_SIDE, 0, e);
 
-    for (size_t at = 0; at < p->n_cpus; at++) {
-        if (add_on_cpu(p, at, tid, e) == 0) {
-            opened++;
-            continue;
-        }
-        if (e->code)
-            return -1;
-        if (errno == ESRCH)
-            return 1;
-        if (errno == ENODEV || errno == ENXIO)
-            continue; /* the CPU was taken off meanwhile */
-        if (errno == EMFILE)
-            err_hint(e, "raise the limit of open files: ulimit -n 65536");
-        return err_sys(e, "cannot open an event for thread %d on CPU %d", tid, p->cpu[at]);
+    for (uint32_t i = 0; i < plan->events->n && rc == 0; i++) {
+        const struct col_event *ev = &plan->events->v[i];
+
+        a = sampling_attr(p, ev, plan->copy_bytes, on_exec);
+        if (i > 0 || !first)
+            rc = join_rings(p, &a, tid, p->samples, COL_SAMPLING, i, e);
+        a = sampling_attr(p, ev, plan->big_copy_bytes, false);
+        if (rc == 0 && plan->big_copy_bytes)
+            rc = join_rings(p, &a, tid, p->samples, COL_SAMPLING_BIG, i, e);
     }
-    return opened ? 0 : err_set(e, ERR_SYSTEM, "no CPU would open an event");
+    return rc == 0 && plan->switch_stacks ? add_switch_stacks(p, tid, on_exec, e) : rc;
 }
 
 static void all(struct col_perf *p, enum col_role role, unsigned long what)

@@ -137,9 +137,9 @@ void col_quality_summary(struct col_session *s)
     sum->rate_asked = (double)s->plan.frequency_hz;
     sum->copy_bytes = s->perf.big ? s->plan.big_copy_bytes : s->plan.copy_bytes;
     sum->target_cpu_ns = s->target.cpu_ns ? s->target.cpu_ns : s->sampled_ns;
-    sum->rate_achieved = sum->target_cpu_ns
-                             ? (double)s->first_samples * 1e9 / (double)sum->target_cpu_ns
-                             : 0;
+    /* Known only when every moment of the CPU time was under a clock. */
+    if (s->events.v[0].is_clock && !s->plan.delayed && sum->target_cpu_ns)
+        sum->rate_achieved = (double)s->first_samples * 1e9 / (double)sum->target_cpu_ns;
     sum->exit_status = s->target.status;
 }
 

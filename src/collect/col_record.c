@@ -18,6 +18,7 @@ enum {
     BIG_COPY_BYTES = 65528, /* the kernel's limit */
     CHECK_STACKS = 100,     /* before judging how many were cut */
     ATTACH_ROUNDS = 8,
+    PRIORITY = -10,
 };
 static const uint64_t tick_ns = 100000000u, check_ns = 1000000000u;
 
@@ -178,6 +179,8 @@ static int begin(struct col_session *s, struct err *e)
 {
     const struct col_options *o = s->options;
 
+    /* Rings fill while we wait for a CPU: where it is allowed, wait less than others do. */
+    setpriority(PRIO_PROCESS, 0, PRIORITY);
     s->start_ns = s->last_check_ns = s->processes.start_ns = clock_mono_ns();
     if (!s->plan.on_exec) {
         col_perf_start_side(&s->perf);

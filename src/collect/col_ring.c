@@ -1,7 +1,6 @@
 /* col_ring.c - see col_ring.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_ring.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,29 +10,20 @@
 
 enum { SCRATCH = 1 << 16 }; /* a record's size is 16 bits */
 
-int col_ring_open(struct col_ring *r, int fd, size_t bytes, size_t least, struct err *e)
+int col_ring_open(struct col_ring *r, int fd, size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *at = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     memset(r, 0, sizeof *r);
-    for (; bytes >= least; bytes /= 2) {
-        void *at = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-        if (at != MAP_FAILED) {
-            r->page = at;
-            r->data = (unsigned char *)at + page;
-            r->size = bytes;
-            r->fd = fd;
-            r->scratch = mem_alloc(SCRATCH);
-            return 0;
-        }
-        if (errno != EPERM && errno != ENOMEM && errno != EAGAIN)
-            break;
-    }
-    err_sys(e, "no memory for the kernel's ring of %zu kB", least >> 10);
-    err_hint(e, "raise the limit of locked memory: ulimit -l unlimited, or "
-                "sysctl kernel.perf_event_mlock_kb=4096");
-    return -1;
+    if (at == MAP_FAILED)
+        return -1;
+    r->page = at;
+    r->data = (unsigned char *)at + page;
+    r->size = bytes;
+    r->fd = fd;
+    r->scratch = mem_alloc(SCRATCH);
+    return 0;
 }
 
 void col_ring_close(struct col_ring *r)

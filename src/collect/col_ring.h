@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-
 struct col_ring {
     struct perf_event_mmap_page *page;
     const unsigned char *data;
@@ -19,9 +17,8 @@ struct col_ring {
     int fd;                   /* of the event that owns the ring; not closed here */
 };
 
-/* Map the ring of event FD: BYTES (a power of two), halved down to LEAST as the quota of
- * locked memory demands. */
-int col_ring_open(struct col_ring *r, int fd, size_t bytes, size_t least, struct err *e);
+/* Map the ring of event FD, BYTES large (a power of two); -1 with errno. */
+int col_ring_open(struct col_ring *r, int fd, size_t bytes);
 void col_ring_close(struct col_ring *r);
 
 /* Take note of what is there now; returns whether there is anything. */

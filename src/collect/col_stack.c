@@ -213,7 +213,7 @@ static void walk(struct col_stacks *s, struct col_thread *t, const struct col_re
         u->end = UNW_CUT;
     } else if (s->graph == COL_GRAPH_NONE) {
         u->frames[0] = (struct unw_frame){ .pc = r->ip };
-        u->n = !(r->misc & PERF_RECORD_MISC_USER) ? 0 : 1;
+        u->n = (r->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
         u->end = UNW_ROOT;
     } else if (r->has_regs && s->graph != COL_GRAPH_FP) {
         u->end = unw_walk(t->process->space->unw, s->rules, r->regs, &r->stack, u->frames,
@@ -295,6 +295,13 @@ static uint32_t intern_user(struct col_stacks *s, struct col_thread *t, const st
     return parent;
 }
 
+/* In the middle of exec the registers are still those of the program before. */
+static bool is_before_exec(const struct col_thread *t, const struct col_record *r)
+{
+    return r->has_regs && (r->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
+           !unw_space_find(t->process->space->unw, r->regs.pc);
+}
+
 static uint32_t user_part(struct col_stacks *s, struct col_thread *t, const struct col_record *r)
 {
     struct user u;
@@ -307,7 +314,7 @@ static uint32_t user_part(struct col_stacks *s, struct col_thread *t, const stru
         if (!load_modules(s, t, &u, same))
             break;
     }
-    if (!u.n)
+    if (!u.n || is_before_exec(t, r))
         return 0;
     complete(s, t, r, &u);
     count(s, &u);

@@ -18,6 +18,14 @@ static int open_on(pid_t pid, int cpu)
     return (int)syscall(SYS_perf_event_open, &a, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
+static int open_ring(struct col_ring *ring, int fd)
+{
+    for (size_t bytes = RING_BYTES; bytes >= RING_LEAST; bytes /= 2)
+        if (col_ring_open(ring, fd, bytes) == 0)
+            return 0;
+    return -1;
+}
+
 /* A ring belongs to one CPU, and an inherited event with a ring to a CPU as well. */
 void col_tasks_open(struct col_tasks *t, pid_t pid)
 {
@@ -28,7 +36,7 @@ void col_tasks_open(struct col_tasks *t, pid_t pid)
         struct col_ring ring;
         int fd = open_on(pid, cpu);
 
-        if (fd >= 0 && col_ring_open(&ring, fd, RING_BYTES, RING_LEAST, NULL) == 0)
+        if (fd >= 0 && open_ring(&ring, fd) == 0)
             vec_push(&t->ring, ring);
         else if (fd >= 0)
             close(fd);
