@@ -14,16 +14,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "analyze/an_tree.h"
 #include "base/trie.h"
 #include "formats/formats.h"
+#include "formats/pages.h"
 #include "profile/intern.h"
 
 enum {
     LOOK_BYTES = 1 << 16,   /* of the file, to recognise it */
-    DROP_BYTES = 4 << 20,   /* read pages of a mapped file are let go in such steps */
     SUFFIX = 4,             /* "_[k]" */
 };
 
@@ -366,18 +365,6 @@ static void take_line(struct importer *im, struct text line)
         add_sample(im, i, stack, count[i]);
 }
 
-/* Let go of pages that were read, so that a large file does not stay in memory beside what is
- * made of it.  The line before must stay. */
-static void drop_pages(const struct importer *im, const struct import_input *in, size_t *dropped)
-{
-    size_t at = (size_t)(im->before.s - (const char *)in->data) & ~(size_t)4095;
-
-    if (!in->mapped || !im->before.s || at < *dropped + DROP_BYTES)
-        return;
-    madvise((void *)(in->data + *dropped), at - *dropped, MADV_DONTNEED);
-    *dropped = at;
-}
-
 static void define_metrics(struct importer *im, bool two)
 {
     static const char *const names[2][2] = { { "samples", "" }, { "before", "after" } };
@@ -414,7 +401,8 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
 
         if (!is_skipped(line))
             take_line(&im, line);
-        drop_pages(&im, in, &dropped);
+        if (im.before.s) /* the line before must stay */
+            pages_drop(in, im.before.s, &dropped);
     }
     say_bad_lines(&im);
     intern_release(&im.in);

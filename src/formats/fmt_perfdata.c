@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "formats/formats.h"
+#include "formats/pages.h"
 #include "formats/perfdata.h"
 #include "symbol/sym_resolve.h"
 
@@ -371,15 +372,19 @@ static void sort_record(struct importer *im, const struct perf_record *r)
     }
 }
 
-static int read_records(struct importer *im, bool *cut, struct err *e)
+static int read_records(struct importer *im, const struct import_input *in, bool *cut,
+                        struct err *e)
 {
+    size_t dropped = 0;
     struct perf_stream stream;
     struct perf_record r;
     int rc;
 
     perfdata_stream_init(&stream, im->file.data);
-    while ((rc = perfdata_stream_next(&stream, &r, e)) > 0)
+    while ((rc = perfdata_stream_next(&stream, &r, e)) > 0) {
         sort_record(im, &r);
+        pages_drop(in, stream.raw.p, &dropped);
+    }
     *cut = stream.cut || im->file.cut;
     perfdata_order_end(&im->queue);
     perfdata_stream_release(&stream);
@@ -457,7 +462,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     im.queue.deliver = deliver;
     im.queue.with = &im;
     if (rc == 0)
-        rc = read_records(&im, &cut, e);
+        rc = read_records(&im, in, &cut, e);
     if (rc == 0 && !im.samples)
         rc = err_set(e, ERR_FORMAT, "perf.data without any sample");
     if (rc == 0) {

@@ -1,0 +1,207 @@
+/* fmt_dhat.c - import of DHAT's JSON.  Program points come before the table of frames they
+ * use, so that their figures are kept until it has been read; the rest is passed over.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/formats.h"
+#include "formats/json_input.h"
+#include "formats/vgframe.h"
+
+/* What is counted at each program point: member, metric, unit. */
+static const struct column {
+    char key[4];
+    const char *name, *unit, *about;
+    uint32_t flags;
+} columns[] = {
+    { "tb", "alloc", "bytes", "bytes allocated", METRIC_EXACT },
+    { "tbk", "allocs", "blocks", "blocks allocated", METRIC_EXACT },
+    { "gb", "peak", "bytes", "bytes live when most were", METRIC_EXACT },
+    { "gbk", "peak-blocks", "blocks", "blocks live when most bytes were", METRIC_EXACT },
+    { "eb", "live", "bytes", "bytes live at the end", METRIC_EXACT | METRIC_LIVE },
+    { "ebk", "live-blocks", "blocks", "blocks live at the end", METRIC_EXACT | METRIC_LIVE },
+    { "rb", "reads", "bytes", "bytes read from the blocks", METRIC_EXACT },
+    { "wb", "writes", "bytes", "bytes written to the blocks", METRIC_EXACT },
+    { "tl", "lifetime", "instructions", "sum of the blocks' lives", METRIC_EXACT },
+};
+enum { COLUMNS = ARRAY_LEN(columns) };
+
+struct point {
+    int64_t value[COLUMNS];
+    uint32_t first, n; /* of its frames in the pool */
+};
+
+struct reader {
+    struct json_reader r;
+    struct sink *out;
+    struct intern in;
+    VEC(struct point) point;
+    VEC(uint32_t) pool;  /* indexes into the table of frames, leaf first */
+    VEC(uint32_t) frame; /* the table */
+    bool seen[COLUMNS], has_version;
+    char command[512];
+};
+
+static int column_of(const struct json_reader *r)
+{
+    if (r->n > 3)
+        return -1;
+    for (int i = 0; i < COLUMNS; i++)
+        if (json_text_is(r, columns[i].key))
+            return i;
+    return -1;
+}
+
+static void read_stack(struct reader *x, struct point *p)
+{
+    p->first = (uint32_t)x->pool.n;
+    if (json_next(&x->r) != JSON_ARRAY) {
+        json_input_rest(&x->r);
+        return;
+    }
+    while (json_next(&x->r) == JSON_NUMBER)
+        vec_push(&x->pool, x->r.number >= 0 && x->r.number < UINT32_MAX ? (uint32_t)x->r.number
+                                                                        : UINT32_MAX);
+    p->n = (uint32_t)x->pool.n - p->first;
+}
+
+static void read_point(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+    struct point p = { { 0 }, 0, 0 };
+
+    while (json_next_key(r)) {
+        int i = column_of(r);
+
+        if (i >= 0) {
+            p.value[i] = json_read_i64(r, 0);
+            x->seen[i] = true;
+        } else if (json_text_is(r, "fs"))
+            read_stack(x, &p);
+        else
+            json_skip(r);
+    }
+    vec_push(&x->point, p);
+}
+
+static void read_frames(struct reader *x)
+{
+    if (json_next(&x->r) != JSON_ARRAY) {
+        json_input_rest(&x->r);
+        return;
+    }
+    while (json_next(&x->r) == JSON_STRING)
+        vec_push(&x->frame, vgframe_of(&x->in, scan_of(x->r.text, x->r.n)));
+}
+
+static void read_points(struct reader *x)
+{
+    if (json_next(&x->r) != JSON_ARRAY) {
+        json_input_rest(&x->r);
+        return;
+    }
+    while (json_next(&x->r) == JSON_OBJECT)
+        read_point(x);
+}
+
+static void read_file(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+
+    if (json_next(r) != JSON_OBJECT)
+        return;
+    while (json_next_key(r)) {
+        if (json_text_is(r, "pps"))
+            read_points(x);
+        else if (json_text_is(r, "ftbl"))
+            read_frames(x);
+        else if (json_text_is(r, "cmd"))
+            json_input_text(r, x->command, sizeof x->command);
+        else {
+            x->has_version |= json_text_is(r, "dhatFileVersion");
+            json_skip(r);
+        }
+    }
+}
+
+static uint32_t stack_of(struct reader *x, const struct point *p)
+{
+    uint32_t stack = 0;
+
+    for (uint32_t i = p->n; i--;) {
+        uint32_t at = x->pool.v[p->first + i];
+
+        if (at < x->frame.n)
+            stack = intern_stack(&x->in, stack, x->frame.v[at]);
+    }
+    return stack;
+}
+
+static void give(struct reader *x)
+{
+    uint32_t metric[COLUMNS] = { 0 };
+
+    for (int i = 0; i < COLUMNS; i++)
+        if (x->seen[i])
+            metric[i] = intern_metric(
+                &x->in, &(struct metric){ .name = intern_cstr(&x->in, columns[i].name),
+                                          .unit = intern_cstr(&x->in, columns[i].unit),
+                                          .about = intern_cstr(&x->in, columns[i].about),
+                                          .flags = columns[i].flags });
+    for (size_t k = 0; k < x->point.n; k++) {
+        const struct point *p = &x->point.v[k];
+        struct sample m = { .stack = stack_of(x, p), .cpu = -1 };
+
+        for (int i = 0; i < COLUMNS; i++) {
+            m.metric = metric[i];
+            m.weight = p->value[i];
+            m.count = p->value[1] > 0 ? (uint64_t)p->value[1] : 1;
+            if (m.metric && m.weight && x->out->sample)
+                x->out->sample(x->out, &m);
+        }
+    }
+}
+
+static int import(const struct import_input *in, struct sink *out, struct err *e)
+{
+    struct reader x = { .out = out };
+    int rc;
+
+    intern_init(&x.in, out);
+    json_reader_init(&x.r, (const char *)in->data, in->size);
+    read_file(&x);
+    rc = json_failure(&x.r, e);
+    if (rc == 0 && !x.has_version)
+        rc = err_set(e, ERR_FORMAT, "not a file of DHAT");
+    if (rc == 0 && (!x.point.n || !x.frame.n))
+        rc = err_set(e, ERR_FORMAT, "a DHAT file without program points");
+    if (rc == 0) {
+        if (out->meta) {
+            out->meta(out, "producer", "valgrind --tool=dhat");
+            if (x.command[0])
+                out->meta(out, "command", x.command);
+        }
+        give(&x);
+    }
+    vec_release(&x.point);
+    vec_release(&x.pool);
+    vec_release(&x.frame);
+    json_reader_release(&x.r);
+    intern_release(&x.in);
+    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+}
+
+static int recognise(const struct import_input *in)
+{
+    static const char key[] = "\"dhatFileVersion\"";
+    size_t n = in->size < 256 ? in->size : 256;
+
+    return n && in->data[0] == '{' && memmem(in->data, n, key, sizeof key - 1) ? 95 : 0;
+}
+
+const struct format format_dhat = {
+    .name = "dhat",
+    .about = "heap profiles of Valgrind's DHAT",
+    .recognise = recognise,
+    .import = import,
+};

@@ -1,0 +1,414 @@
+/* fmt_perfscript.c - import of `perf script` text.
+ *
+ *     comm  pid/tid [cpu] seconds.fraction:  period event:
+ *             address symbol+0xoffset (module)
+ *             ...                               leaf first; a blank line ends the sample
+ *
+ * pid, cpu, time and period may be missing; without call chains the address stands behind the
+ * event.  The name may hold spaces, so that a line is read from its time backwards.  Lines of
+ * frames repeat: each distinct text is taken apart once.  SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/formats.h"
+#include "formats/pages.h"
+#include "formats/textscan.h"
+#include "profile/intern.h"
+
+enum { LOOK_BYTES = 1 << 16 };
+
+struct head { /* the first line of a sample */
+    struct scan_text comm, event, rest;
+    int64_t pid, tid;
+    int32_t cpu;
+    uint64_t time_ns, period;
+};
+
+struct importer {
+    struct intern in;
+    struct sink *out;
+    struct arena arena;
+    struct index texts; /* of frame lines */
+    VEC(struct scan_text) text;
+    struct umap thread_of, process_of, metric_of;
+    VEC(uint32_t) frame;           /* of the sample at hand, leaf first */
+    VEC(struct scan_text) inlined; /* lines before the frame they were inlined into */
+    struct sample m;
+    bool in_sample;
+    uint64_t samples, skipped;
+};
+
+/* "1234.567890" with the colon behind it, as nanoseconds. */
+static bool read_time(struct scan_text t, uint64_t *ns)
+{
+    uint64_t s, fraction = 0;
+    size_t digits;
+
+    if (!scan_u64(&t, &s) || !scan_take(&t, "."))
+        return false;
+    digits = t.n;
+    if (!scan_u64(&t, &fraction) || t.n || digits > 9 || s > 9000000000u)
+        return false;
+    for (; digits < 9; digits++)
+        fraction *= 10;
+    *ns = s * 1000000000u + fraction;
+    return true;
+}
+
+/* Cut the last word off T. */
+static struct scan_text last_word(struct scan_text *t)
+{
+    struct scan_text w;
+    size_t at;
+
+    scan_trim(t);
+    at = t->n;
+    while (at && t->s[at - 1] != ' ' && t->s[at - 1] != '\t')
+        at--;
+    w = scan_of(t->s + at, t->n - at);
+    t->n = at;
+    return w;
+}
+
+/* What stands before the time: name, pid/tid, [cpu]. */
+static bool read_who(struct scan_text who, struct head *h)
+{
+    struct scan_text w = last_word(&who);
+    uint64_t cpu;
+
+    h->cpu = -1;
+    if (scan_take(&w, "[")) {
+        if (!scan_u64(&w, &cpu) || !scan_is(w, "]") || cpu > INT32_MAX)
+            return false;
+        h->cpu = (int32_t)cpu;
+        w = last_word(&who);
+    }
+    if (!scan_i64(&w, &h->tid))
+        return false;
+    h->pid = h->tid;
+    if (scan_take(&w, "/") && !scan_i64(&w, &h->tid))
+        return false;
+    scan_trim(&who);
+    h->comm = who;
+    return w.n == 0 && who.n > 0;
+}
+
+/* What stands behind it: period, event, perhaps an address. */
+static bool read_what(struct scan_text t, struct head *h)
+{
+    struct scan_text w = scan_word(&t);
+    struct scan_text number = w;
+
+    h->period = 1;
+    if (scan_u64(&number, &h->period) && !number.n && w.n)
+        w = scan_word(&t);
+    else
+        h->period = 1;
+    if (w.n < 2 || w.s[w.n - 1] != ':')
+        return false;
+    h->event = scan_of(w.s, w.n - 1);
+    h->rest = t;
+    return true;
+}
+
+static bool read_head(struct scan_text line, struct head *h)
+{
+    struct scan_text rest = line;
+
+    while (rest.n) {
+        struct scan_text before = scan_until(&rest, ':'), time;
+        struct scan_text who = scan_of(line.s, (size_t)(before.s + before.n - line.s));
+
+        time = last_word(&who);
+        if (read_time(time, &h->time_ns) && read_who(who, h) && read_what(rest, h))
+            return true;
+    }
+    return false;
+}
+
+/* Lines of the form `comm pid event:` that lack a time. */
+static bool read_head_without_time(struct scan_text line, struct head *h)
+{
+    struct scan_text event, period;
+    uint64_t x;
+
+    h->time_ns = 0;
+    event = last_word(&line);
+    if (event.n < 2 || event.s[event.n - 1] != ':')
+        return false;
+    h->event = scan_of(event.s, event.n - 1);
+    h->rest = scan_of("", 0);
+    period = last_word(&line);
+    h->period = 1;
+    if (!scan_u64(&period, &x) || period.n) { /* not a number: it belongs to who */
+        line.n = (size_t)(period.s + period.n - line.s);
+        return read_who(line, h);
+    }
+    h->period = x;
+    if (read_who(line, h))
+        return true;
+    h->period = 1; /* it was the tid */
+    line.n = (size_t)(period.s + period.n - line.s);
+    return read_who(line, h);
+}
+
+struct parts { /* of a frame's line, behind the address */
+    struct scan_text symbol, module;
+    bool inlined;
+};
+
+/* "symbol+0x1f (/usr/lib/x.so)"; both may hold spaces and brackets. */
+static struct parts take_apart(struct scan_text t)
+{
+    struct parts p = { .symbol = t };
+    size_t at = t.n;
+
+    scan_trim(&p.symbol);
+    t = p.symbol;
+    if (t.n && t.s[t.n - 1] == ')')
+        for (at = t.n - 1; at && !(t.s[at] == '(' && t.s[at - 1] == ' '); at--)
+            ;
+    else
+        at = 0;
+    if (at) {
+        p.module = scan_of(t.s + at + 1, t.n - at - 2);
+        p.symbol = scan_of(t.s, at - 1);
+        p.inlined = scan_is(p.module, "inlined");
+    }
+    for (size_t i = p.symbol.n; i > 3; i--)
+        if (memcmp(p.symbol.s + i - 3, "+0x", 3) == 0) {
+            p.symbol.n = i - 3;
+            break;
+        }
+    return p;
+}
+
+static uint32_t module_of(struct importer *im, struct scan_text path)
+{
+    struct module m = { .kind = MODULE_FILE };
+
+    if (!path.n || scan_is(path, "[unknown]"))
+        return 0;
+    if (scan_starts(path, "[kernel") || scan_starts(path, "[guest.kernel"))
+        m.kind = MODULE_KERNEL;
+    else if (*path.s == '[')
+        m.kind = scan_is(path, "[vdso]") ? MODULE_VDSO : MODULE_KERNEL;
+    m.path = m.kind == MODULE_KERNEL && path.n > 7 && scan_starts(path, "[kernel")
+                 ? intern_cstr(&im->in, "[kernel]")
+                 : intern_string(&im->in, path.s, path.n);
+    return intern_module(&im->in, &m);
+}
+
+static struct location place_of(struct importer *im, struct parts p, uint32_t module)
+{
+    struct function f = { .module = module };
+
+    f.name = p.symbol.n ? intern_string(&im->in, p.symbol.s, p.symbol.n)
+                        : intern_cstr(&im->in, "[unknown]");
+    return (struct location){ intern_function(&im->in, &f), 0 };
+}
+
+/* A frame with the calls that were inlined into it, which stand above it, innermost first. */
+static uint32_t define_frame(struct importer *im, struct scan_text text)
+{
+    enum { MAX_CHAIN = 64 };
+    struct parts p = take_apart(text);
+    uint32_t module = module_of(im, p.module);
+    bool kernel = module && im->in.module.v[module - 1].kind == MODULE_KERNEL;
+    struct location chain[MAX_CHAIN];
+    struct frame f = { .kind = kernel ? FRAME_KERNEL : FRAME_NATIVE, .module = module };
+    size_t n = 0;
+
+    chain[n++] = place_of(im, p, module);
+    for (size_t i = im->inlined.n; i-- && n < MAX_CHAIN;)
+        chain[n++] = place_of(im, take_apart(im->inlined.v[i]), module);
+    vec_push(&im->text, ((struct scan_text){ NULL, 0 }));
+    if (im->out->frame)
+        im->out->frame(im->out, &f);
+    if (im->out->resolve)
+        im->out->resolve(im->out, (uint32_t)im->text.n, chain, n);
+    return (uint32_t)im->text.n;
+}
+
+/* KEY is all text that decides about the frame: its own line, or with those above it. */
+static uint32_t frame_of(struct importer *im, struct scan_text key, struct scan_text text)
+{
+    uint64_t h = hash_bytes(key.s, key.n);
+    uint32_t id;
+
+    for (uint32_t at = index_first(&im->texts, h); (id = index_id(&im->texts, h, &at));) {
+        const struct scan_text *t = &im->text.v[id - 1];
+
+        if (t->n == key.n && memcmp(t->s, key.s, key.n) == 0)
+            return id;
+    }
+    id = define_frame(im, text);
+    im->text.v[id - 1] = scan_of(arena_strndup(&im->arena, key.s, key.n), key.n);
+    index_add(&im->texts, h, id);
+    return id;
+}
+
+static void take_frame(struct importer *im, struct scan_text text)
+{
+    static const char mark[] = "(inlined)";
+    struct scan_text key = text;
+
+    if (text.n > sizeof mark && memcmp(text.s + text.n - sizeof mark + 1, mark,
+                                       sizeof mark - 1) == 0) {
+        vec_push(&im->inlined, text);
+        return;
+    }
+    if (im->inlined.n)
+        key = scan_of(im->inlined.v[0].s, (size_t)(text.s + text.n - im->inlined.v[0].s));
+    vec_push(&im->frame, frame_of(im, key, text));
+    vec_clear(&im->inlined);
+}
+
+static void frame_line(struct importer *im, struct scan_text line)
+{
+    uint64_t address;
+
+    scan_space(&line);
+    if (!im->in_sample || !scan_hex(&line, &address) || !line.n || *line.s != ' ') {
+        im->skipped += im->in_sample && line.n > 0;
+        return; /* a source line, or something of another tool */
+    }
+    scan_drop(&line, 1);
+    take_frame(im, line);
+}
+
+static uint32_t thread_of(struct importer *im, const struct head *h)
+{
+    uint32_t name = intern_string(&im->in, h->comm.s, h->comm.n), process, id;
+    uint64_t key = hash_pair(hash_pair((uint64_t)h->pid, (uint64_t)h->tid), name);
+
+    id = umap_find(&im->thread_of, key);
+    if (id)
+        return id;
+    process = umap_find(&im->process_of, (uint64_t)h->pid);
+    if (!process) {
+        process = intern_process(&im->in, &(struct process){ .pid = h->pid, .name = name });
+        umap_put(&im->process_of, (uint64_t)h->pid, process);
+    }
+    id = intern_thread(&im->in, &(struct thread){ .process = process, .name = name,
+                                                  .tid = h->tid });
+    umap_put(&im->thread_of, key, id);
+    return id;
+}
+
+static uint32_t metric_of(struct importer *im, struct scan_text event)
+{
+    uint32_t name = intern_string(&im->in, event.s, event.n);
+    uint32_t id = umap_find(&im->metric_of, name);
+    bool is_time = scan_starts(event, "cpu-clock") || scan_starts(event, "task-clock");
+
+    if (id)
+        return id;
+    id = intern_metric(&im->in, &(struct metric){ .name = name,
+                                                  .unit = intern_cstr(&im->in, is_time ? "ns"
+                                                                               : "events") });
+    umap_put(&im->metric_of, name, id);
+    return id;
+}
+
+static void end_sample(struct importer *im)
+{
+    uint32_t stack = 0;
+
+    if (!im->in_sample)
+        return;
+    for (size_t i = im->frame.n; i--;)
+        stack = intern_stack(&im->in, stack, im->frame.v[i]);
+    im->m.stack = stack;
+    if (im->out->sample)
+        im->out->sample(im->out, &im->m);
+    im->samples++;
+    im->in_sample = false;
+    vec_clear(&im->frame);
+    vec_clear(&im->inlined);
+}
+
+static void head_line(struct importer *im, struct scan_text line)
+{
+    struct head h;
+
+    end_sample(im);
+    if (*line.s == '#')
+        return;
+    if (!read_head(line, &h) && !read_head_without_time(line, &h)) {
+        im->skipped++;
+        return;
+    }
+    im->in_sample = true;
+    im->m = (struct sample){ .time_ns = h.time_ns, .thread = thread_of(im, &h),
+                             .metric = metric_of(im, h.event), .cpu = h.cpu,
+                             .weight = h.period > INT64_MAX ? INT64_MAX : (int64_t)h.period,
+                             .count = 1 };
+    scan_trim(&h.rest);
+    if (h.rest.n)
+        frame_line(im, h.rest);
+}
+
+static int import(const struct import_input *in, struct sink *out, struct err *e)
+{
+    struct importer im = { .out = out };
+    struct scan_text rest = scan_of(in->data, in->size), line;
+    size_t dropped = 0;
+    int rc = 0;
+
+    intern_init(&im.in, out);
+    while (scan_line(&rest, &line)) {
+        if (!line.n)
+            end_sample(&im);
+        else if (*line.s == ' ' || *line.s == '\t')
+            frame_line(&im, line);
+        else
+            head_line(&im, line);
+        if (!im.in_sample)
+            pages_drop(in, line.s, &dropped);
+    }
+    end_sample(&im);
+    if (out->meta)
+        out->meta(out, "producer", "perf script");
+    if (!im.samples)
+        rc = err_set(e, ERR_FORMAT, "no sample in what looks like perf script's output");
+    index_release(&im.texts);
+    vec_release(&im.text);
+    vec_release(&im.frame);
+    vec_release(&im.inlined);
+    umap_release(&im.thread_of);
+    umap_release(&im.process_of);
+    umap_release(&im.metric_of);
+    arena_release(&im.arena);
+    intern_release(&im.in);
+    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+}
+
+/* The first line that is no comment must be a sample's first, with a time. */
+static int recognise(const struct import_input *in)
+{
+    struct scan_text rest = scan_of(in->data, in->size < LOOK_BYTES ? in->size : LOOK_BYTES);
+    struct scan_text line;
+    struct head h;
+
+    if (memchr(rest.s, 0, rest.n))
+        return 0;
+    while (scan_line(&rest, &line)) {
+        if (!line.n || *line.s == '#')
+            continue;
+        if (read_head(line, &h))
+            return 85;
+        return read_head_without_time(line, &h) && scan_line(&rest, &line) && line.n &&
+                       *line.s == '\t'
+                   ? 60
+                   : 0;
+    }
+    return 0;
+}
+
+const struct format format_perfscript = {
+    .name = "perf-script",
+    .about = "text of perf script",
+    .recognise = recognise,
+    .import = import,
+};
