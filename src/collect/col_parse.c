@@ -30,16 +30,18 @@ static void read_regs(struct cursor *c, struct unw_regs *r)
     r->pc = cur_u64(c);
 }
 #else
-enum { REG_BP = 6, REG_SP = 7, REG_IP = 8 }; /* asm/perf_regs.h */
+enum { REG_BX = 1, REG_BP = 6, REG_SP = 7, REG_IP = 8, REG_R10 = 18 }; /* asm/perf_regs.h */
 uint64_t col_parse_regs_mask(void)
 {
-    return 1ull << REG_BP | 1ull << REG_SP | 1ull << REG_IP;
+    return 1ull << REG_BX | 1ull << REG_BP | 1ull << REG_SP | 1ull << REG_IP | 1ull << REG_R10;
 }
 static void read_regs(struct cursor *c, struct unw_regs *r)
 {
+    r->bx = cur_u64(c);
     r->fp = cur_u64(c);
     r->sp = cur_u64(c);
     r->pc = cur_u64(c);
+    r->r10 = cur_u64(c);
 }
 #endif
 

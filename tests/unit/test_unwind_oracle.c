@@ -199,7 +199,8 @@ static uint64_t compare_at(struct tally *t, Dwarf_CFI *cfi, const struct unw_mac
     return end;
 }
 
-static void compare_file(const char *path)
+/* Returns the number of rows: 0 for a file without code, such as one of tables only. */
+static unsigned long compare_file(const char *path)
 {
     struct tally t = { .file = path };
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -214,7 +215,6 @@ static void compare_file(const char *path)
             a = compare_at(&t, cfi, unw_machine_of(info.arch), table, a);
         printf("# %s: %lu rows, %lu not followed, %lu bytes in gaps\n", path, t.rows,
                t.not_followed, t.gaps);
-        CHECK(t.rows > 0);
         CHECK(t.not_followed * 50 <= t.rows + 500); /* 2 % */
     }
     unw_table_free(table);
@@ -222,32 +222,31 @@ static void compare_file(const char *path)
         dwarf_cfi_end(cfi);
     elf_end(elf);
     close(fd);
+    return t.rows;
 }
 
 static int each_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    int *n = arg;
+    unsigned long *rows = arg;
 
-    if (info->dlpi_name[0] == '/' && !strstr(info->dlpi_name, "san.so")) {
-        compare_file(info->dlpi_name);
-        ++*n;
-    }
+    if (info->dlpi_name[0] == '/' && !strstr(info->dlpi_name, "san.so"))
+        *rows += compare_file(info->dlpi_name);
     return 0;
 }
 
 TEST(unwind_tables_equal_elfutils_for_every_loaded_module)
 {
-    int n = 0;
+    unsigned long rows = 0;
 
     elf_version(EV_CURRENT);
-    dl_iterate_phdr(each_module, &n);
-    CHECK(n > 0);
+    dl_iterate_phdr(each_module, &rows);
+    CHECK(rows > 1000);
 }
 
 TEST(unwind_table_equals_elfutils_for_this_program)
 {
     elf_version(EV_CURRENT);
-    compare_file("/proc/self/exe");
+    CHECK(compare_file("/proc/self/exe") > 100);
 }
 
 TEST(unwind_table_equals_elfutils_for_aarch64)
@@ -259,7 +258,7 @@ TEST(unwind_table_equals_elfutils_for_aarch64)
     if (!path)
         test_skip("no aarch64 program was built");
     elf_version(EV_CURRENT);
-    compare_file(path);
+    CHECK(compare_file(path) > 100);
     for (size_t i = 0; i < 2; i++)
         if (access(libraries[i], R_OK) == 0)
             compare_file(libraries[i]);
