@@ -4,10 +4,10 @@ import { KINDS, kindColor, kindIndex } from "./palette.js";
 
 export function subtitleOf(facts) {
   const { meta } = facts, parts = [];
-  if (meta.duration_ns) parts.push(formatTime(+meta.duration_ns));
+  if (meta.duration_ns) parts.push(`in ${formatTime(+meta.duration_ns)}`);
   if (meta.host) parts.push(meta.host);
   if (meta.cpu) parts.push(meta.cpu);
-  if (meta.date) parts.push(meta.date);
+  if (meta.date) parts.push(meta.date.replace("T", " ").replace(/(:\d\d):\d\d.*/, "$1"));
   return parts.join(" · ");
 }
 

@@ -1,5 +1,6 @@
 // The graph on a canvas the size of its window, however deep it is.  The view is a range of
 // weight [from, to]; boxes too narrow to be seen are skipped with all below them.
+import { labelOf } from "./format.js";
 import { colorOf } from "./palette.js";
 
 const ROW = 20, FONT = 12, LEAST_PX = 0.4, GLIDE_MS = 160;
@@ -135,10 +136,10 @@ export class Flame {
     c.fillStyle = hit ? this.match : this.#colorOf(symbol);
     c.fillRect(box.left, y, box.width - gap, ROW - 1);
     if (box.width > 24) {
-      const room = Math.floor((box.width - 9) / this.glyph), name = this.symbols.name[symbol];
+      const room = Math.floor((box.width - 9) / this.glyph);
       c.globalAlpha = this.hit && !hit ? 0.6 : 1;
-      c.fillStyle = hit ? (this.dark ? "#1a0a1c" : "#fff") : this.hit && !hit ? this.ink : "#16161b";
-      c.fillText(name.length > room ? name.slice(0, Math.max(room - 1, 1)) + "…" : name, box.left + 4, y + ROW / 2);
+      c.fillStyle = hit ? (this.dark ? "#1a0a1c" : "#fff") : (this.hit && !hit) || (outer && this.dark) ? this.ink : "#16161b";
+      c.fillText(labelOf(this.symbols.name[symbol], room), box.left + 4, y + ROW / 2);
     }
   }
 

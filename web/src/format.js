@@ -38,3 +38,28 @@ export function shareError(count, whole) {
   const z = 1.96, p = Math.min(count / whole, 1);
   return 100 * z / (1 + z * z / whole) * Math.sqrt(p * (1 - p) / whole + z * z / (4 * whole * whole));
 }
+
+// A C++ or Rust name without its arguments: "std::map<int, X>::find(int const&)" is "std::map::find".
+export function shortName(name) {
+  let out = "", depth = 0;
+  if (!/[<(]/.test(name) || /operator|^[<(\[]/.test(name)) return name;
+  for (const c of name) {
+    if (c === "<" || c === "(") depth++;
+    else if (c === ">" || c === ")") depth = Math.max(depth - 1, 0);
+    else if (!depth) out += c;
+  }
+  return out.replace(/ const$/, "").trim() || name;
+}
+
+// What of NAME fits into ROOM characters: whole, without arguments, without the outer scopes, cut.
+export function labelOf(name, room) {
+  if (name.length <= room) return name;
+  const short = shortName(name), scopes = short.split("::");
+  if (short.length <= room) return short;
+  for (let i = 1; i < scopes.length; i++) {
+    const text = `…${scopes.slice(i).join("::")}`;
+    if (text.length <= room) return text;
+  }
+  const inner = scopes[scopes.length - 1] || short;
+  return `${inner.slice(0, Math.max(room - 1, 1))}…`;
+}

@@ -67,7 +67,8 @@ class App {
     const groups = this.groups.filter((g) => g.metric === this.metric && (this.thread < 0 || g.thread === this.thread));
     this.weighted = new Weighted(this.tree, groups);
     this.rows = this.turned = null;
-    const about = [formatWeight(this.weighted.whole, this.unit), subtitleOf(this.facts)];
+    const name = this.facts.metrics[this.metric - 1]?.name || "", what = this.unit === name ? "" : ` ${name}`;
+    const about = [formatWeight(this.weighted.whole, this.unit) + what, subtitleOf(this.facts)];
     if (this.unit !== "samples") about.splice(1, 0, `${formatCount(this.weighted.wholeCount)} samples`);
     get("subtitle").textContent = about.filter(Boolean).join(" · ");
     this.turn();

@@ -37,7 +37,8 @@ export class Table {
 
   show(rows, whole, unit) {
     const counted = unit !== "ns" && unit !== "bytes";
-    Object.assign(this, { rows, whole });
+    Object.assign(this, { rows, whole, most: { self: 1e-9, total: 1e-9 } });
+    for (const key of ["self", "total"]) for (const r of rows) this.most[key] = Math.max(this.most[key], r[key]);
     this.weight = (x) => counted ? formatCount(x) : formatWeight(x, unit);
     this.element.querySelectorAll("col")[5].style.width = rows.some((r) => r.module) ? COLUMNS[5][3] : "0";
     this.element.classList.toggle("no-modules", !rows.some((r) => r.module));
@@ -82,8 +83,8 @@ export class Table {
       td.textContent = text;
       td.className = c === 4 ? "text name" : c === 5 ? "text" : c % 2 ? "bar" : "";
       if (c > 3) td.title = text;
-      if (c === 1) td.style.setProperty("--part", `${100 * row.self / this.whole}%`);
-      if (c === 3) td.style.setProperty("--part", `${100 * row.total / this.whole}%`);
+      if (c === 1) td.style.setProperty("--part", `${100 * row.self / this.most.self}%`);
+      if (c === 3) td.style.setProperty("--part", `${100 * row.total / this.most.total}%`);
     });
     return tr;
   }
