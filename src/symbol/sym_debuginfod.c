@@ -3,37 +3,32 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-
-enum { ASKED_MAX = 1024, ID_MAX = 64 };
+enum { WANTED_MAX = 1024, ID_MAX = 64, LIFE_SECONDS = 900 };
 
 struct client_api {
     void *(*begin)(void);
     int (*find)(void *client, const unsigned char *id, int n, char **path);
-    void (*end)(void *client);
 };
 
-/* One queue for the whole process: the thread outlives the modules that asked.  Never freed,
- * because the thread may still be in the library when the process ends. */
-static struct queue {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct asked {
+/* One list for the whole process, as the environment that switches it on is. */
+static struct list {
+    struct wanted {
         uint8_t id[ID_MAX];
         size_t n;
-    } asked[ASKED_MAX];
-    size_t n, done; /* asked[done .. n) are under way */
-    bool started;
-} queue = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+    } wanted[WANTED_MAX];
+    size_t n, started; /* wanted[started .. n) are not under way yet */
+    int alive; /* pipe whose other end the fetching process holds; 0 none */
+} list;
 
 bool sym_debuginfod_enabled(void)
 {
@@ -88,102 +83,84 @@ static bool load_library(struct client_api *api)
     api->begin = (void *(*)(void))dlsym(lib, "debuginfod_begin");
     api->find = (int (*)(void *, const unsigned char *, int, char **))dlsym(
         lib, "debuginfod_find_debuginfo");
-    api->end = (void (*)(void *))dlsym(lib, "debuginfod_end");
-    return api->begin && api->find && api->end;
+    return api->begin && api->find;
 }
 
-static bool next_asked(struct asked *a)
+/* Nothing of the tool may stay open in here: a pipe would keep its reader waiting. */
+static void cut_loose(int keep)
 {
-    bool any;
+    int null = open("/dev/null", O_RDWR);
 
-    pthread_mutex_lock(&queue.lock);
-    any = queue.done < queue.n;
-    if (any)
-        *a = queue.asked[queue.done];
-    else
-        queue.started = false;
-    pthread_mutex_unlock(&queue.lock);
-    return any;
+    setsid();
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+    dup2(keep, 3);
+    close_range(4, ~0u, 0);
+    if (nice(10) < 0)
+        errno = 0;
+    alarm(LIFE_SECONDS);
 }
 
-static void one_done(void)
-{
-    pthread_mutex_lock(&queue.lock);
-    queue.done++;
-    pthread_cond_broadcast(&queue.changed);
-    pthread_mutex_unlock(&queue.lock);
-}
-
-static void *fetch_all(void *unused)
+static void fetch_all(void)
 {
     struct client_api api = { 0 };
     void *client = load_library(&api) ? api.begin() : NULL;
-    struct asked a;
 
-    while (next_asked(&a)) {
-        char *path = NULL;
-        int fd = client ? api.find(client, a.id, (int)a.n, &path) : -1;
-
-        if (fd >= 0)
-            close(fd);
-        free(path);
-        one_done();
-    }
-    if (client)
-        api.end(client);
-    return unused;
+    for (size_t i = list.started; client && i < list.n; i++)
+        api.find(client, list.wanted[i].id, (int)list.wanted[i].n, NULL);
 }
 
-static void start_thread(void)
+/* Forked twice, so that the tool has no child of its own to wait for. */
+static void split_off(int keep)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
+    pid_t pid = fork();
 
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    queue.started = pthread_create(&thread, &attr, fetch_all, NULL) == 0;
-    if (!queue.started)
-        queue.done = queue.n;
-    pthread_attr_destroy(&attr);
-}
-
-void sym_debuginfod_fetch(const uint8_t *id, size_t n)
-{
-    bool known = false;
-
-    if (!sym_debuginfod_enabled() || n > ID_MAX)
-        return;
-    pthread_mutex_lock(&queue.lock);
-    for (size_t i = 0; i < queue.n && !known; i++)
-        known = queue.asked[i].n == n && memcmp(queue.asked[i].id, id, n) == 0;
-    if (!known && queue.n < ASKED_MAX) {
-        struct asked *a = &queue.asked[queue.n++];
-
-        memcpy(a->id, id, n);
-        a->n = n;
-        if (!queue.started)
-            start_thread();
+    if (pid == 0) {
+        if (fork() == 0) {
+            cut_loose(keep);
+            fetch_all();
+        }
+        _exit(0);
     }
-    pthread_mutex_unlock(&queue.lock);
-}
-
-size_t sym_debuginfod_wait(uint32_t ms)
-{
-    struct timespec until;
-    size_t left;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_mutex_lock(&queue.lock);
-    while (queue.done < queue.n &&
-           pthread_cond_timedwait(&queue.changed, &queue.lock, &until) != ETIMEDOUT)
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    left = queue.n - queue.done;
-    pthread_mutex_unlock(&queue.lock);
-    return left;
+}
+
+void sym_debuginfod_want(const uint8_t *id, size_t n)
+{
+    if (!sym_debuginfod_enabled() || n > ID_MAX || list.n == WANTED_MAX)
+        return;
+    for (size_t i = 0; i < list.n; i++)
+        if (list.wanted[i].n == n && memcmp(list.wanted[i].id, id, n) == 0)
+            return;
+    memcpy(list.wanted[list.n].id, id, n);
+    list.wanted[list.n++].n = n;
+}
+
+void sym_debuginfod_start(void)
+{
+    int ends[2];
+
+    if (list.started == list.n || pipe2(ends, O_CLOEXEC) < 0)
+        return;
+    split_off(ends[1]);
+    close(ends[1]);
+    if (list.alive)
+        close(ends[0]); /* the earlier one is waited for; both fetch into the same cache */
+    else
+        list.alive = ends[0];
+    list.started = list.n;
+}
+
+bool sym_debuginfod_wait(uint32_t ms)
+{
+    struct pollfd p = { list.alive, POLLIN, 0 };
+
+    if (!list.alive)
+        return true;
+    if (poll(&p, 1, (int)ms) <= 0)
+        return false;
+    close(list.alive);
+    list.alive = 0;
+    return true;
 }

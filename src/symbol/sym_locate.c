@@ -199,6 +199,6 @@ struct sym_image *sym_locate_debug(struct sym_module *m)
     if (fetched)
         im = take_if_right(sym_locate_fd("", fetched), fetched, &w);
     else
-        sym_debuginfod_fetch(w.id, w.id_size);
+        sym_debuginfod_want(w.id, w.id_size);
     return im;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "symbol/sym_debuginfod.h"
 #include "symbol/sym_utf8.h"
 #include "symbol/symbolizer.h"
 
@@ -18,6 +19,7 @@ void sym_resolve_init(struct sym_resolve *s, struct intern *in)
 
 void sym_resolve_release(struct sym_resolve *s)
 {
+    sym_debuginfod_start();
     for (size_t i = 0; i < s->module.n; i++)
         sym_module_close(s->module.v[i].open);
     vec_release(&s->module);
