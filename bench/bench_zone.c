@@ -1,0 +1,275 @@
+/* bench_zone.c - what a zone costs, beside the clock it reads and LTTng-UST where that is.
+ *
+ * Prints `name value unit` lines.  A figure is the best of many chunks in which the thread was
+ * not switched off its processor: what the code costs, not what the machine was doing.  The
+ * amortised lines are all processor time of the process (page turns and histograms included)
+ * over all zones of a long run, and say what a user pays.  SPDX-License-Identifier: Apache-2.0 */
+#include "fathom.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <stdbool.h>
+
+#ifdef HAVE_LTTNG
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "bench_lttng.h"
+#endif
+
+enum { CHUNK = 20000, CHUNKS = 200, LONG_RUN = 100000000 };
+
+struct job {
+    const char *name;
+    void (*run)(int n);
+};
+
+static double seconds(clockid_t id)
+{
+    struct timespec t;
+
+    clock_gettime(id, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+__attribute__((noinline)) static void run_floor(int n)
+{
+    for (int i = 0; i < n; i++) {
+        uint64_t a = fathom_cycles(), b;
+
+        __asm__ volatile("" ::"r"(a));
+        b = fathom_cycles();
+        __asm__ volatile("" ::"r"(b - a));
+    }
+}
+
+__attribute__((noinline)) static void run_empty(int n)
+{
+    for (int i = 0; i < n; i++)
+        __asm__ volatile("");
+}
+
+__attribute__((noinline)) static void run_zone(int n)
+{
+    for (int i = 0; i < n; i++) {
+        FATHOM_ZONE("zone");
+        __asm__ volatile("");
+    }
+}
+
+__attribute__((noinline)) static void run_nested(int n)
+{
+    for (int i = 0; i < n; i += 4) {
+        FATHOM_ZONE("outer");
+        for (int k = 0; k < 3; k++) {
+            FATHOM_ZONE("inner");
+            __asm__ volatile("");
+        }
+    }
+}
+
+__attribute__((noinline)) static void run_lap(int n)
+{
+    FATHOM_BEGIN(z, "lap");
+
+    for (int i = 0; i < n; i++)
+        FATHOM_LAP(z, "lap");
+    FATHOM_END(z);
+}
+
+__attribute__((noinline)) static void run_op(int n)
+{
+    for (int i = 0; i < n; i++) {
+        FATHOM_OP("op", (uint64_t)i, "cpu");
+        __asm__ volatile("");
+    }
+}
+
+__attribute__((noinline)) static void run_count(int n)
+{
+    for (int i = 0; i < n; i++)
+        FATHOM_COUNT("counter", 1);
+}
+
+#ifdef HAVE_LTTNG
+__attribute__((noinline)) static void run_lttng(int n)
+{
+    for (int i = 0; i < n; i++) {
+        lttng_ust_tracepoint(fathom_bench, begin, i);
+        lttng_ust_tracepoint(fathom_bench, end, i);
+    }
+}
+#endif
+
+static double best_ns(void (*run)(int))
+{
+    double best = 1e9;
+
+    run(CHUNK);
+    for (int i = 0; i < CHUNKS; i++) {
+        struct rusage a, b;
+        double start, took;
+
+        getrusage(RUSAGE_THREAD, &a);
+        start = seconds(CLOCK_MONOTONIC);
+        run(CHUNK);
+        took = seconds(CLOCK_MONOTONIC) - start;
+        getrusage(RUSAGE_THREAD, &b);
+        if (a.ru_nivcsw == b.ru_nivcsw && took / CHUNK < best)
+            best = took / CHUNK;
+    }
+    return best * 1e9;
+}
+
+struct worker {
+    void (*run)(int);
+    double ns;
+    int cpu;
+    pthread_barrier_t *start;
+};
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(w->cpu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+    pthread_barrier_wait(w->start);
+    w->ns = best_ns(w->run);
+    return NULL;
+}
+
+static double best_of_threads(void (*run)(int), int threads)
+{
+    struct worker w[2];
+    pthread_t id[2];
+    pthread_barrier_t start;
+    double worst = 0;
+
+    if (threads == 1)
+        return best_ns(run);
+    pthread_barrier_init(&start, NULL, 2);
+    for (int i = 0; i < 2; i++) {
+        w[i] = (struct worker){ run, 0, i, &start };
+        pthread_create(&id[i], NULL, work, &w[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(id[i], NULL);
+        worst = w[i].ns > worst ? w[i].ns : worst;
+    }
+    pthread_barrier_destroy(&start);
+    return worst;
+}
+
+static double floor_ns[3];
+
+static void show(const char *name, void (*run)(int), int threads)
+{
+    double ns = best_of_threads(run, threads);
+
+    printf("%s_%dt %.2f ns\n", name, threads, ns);
+    if (floor_ns[threads] > 0)
+        printf("%s_%dt_ratio %.3f x\n", name, threads, ns / floor_ns[threads]);
+    fflush(stdout);
+}
+
+static void show_both(const char *name, void (*run)(int))
+{
+    show(name, run, 1);
+    show(name, run, 2);
+}
+
+/* Floor and mode side by side, the floor again each time: frequency drifts. */
+static void in_mode(const char *name, enum fathom_mode mode)
+{
+    floor_ns[1] = best_ns(run_floor);
+    floor_ns[2] = best_of_threads(run_floor, 2);
+    fathom_mode("*", mode);
+    fathom_clear();
+    show_both(name, run_zone);
+}
+
+static void *long_work(void *arg)
+{
+    for (long left = *(long *)arg; left > 0; left -= CHUNK)
+        run_zone(CHUNK);
+    return NULL;
+}
+
+static void sum_counts(const struct fathom_stat *s, void *arg)
+{
+    if (!strcmp(s->name, "zone"))
+        *(uint64_t *)arg += s->count;
+}
+
+static void amortised(const char *name, enum fathom_mode mode, long zones)
+{
+    pthread_t id[2];
+    double cpu, report;
+    long each = zones / 2;
+    uint64_t counted = 0;
+    char text[1];
+
+    fathom_mode("*", mode);
+    fathom_clear();
+    cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&id[i], NULL, long_work, &each);
+    for (int i = 0; i < 2; i++)
+        pthread_join(id[i], NULL);
+    cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    report = seconds(CLOCK_MONOTONIC);
+    fathom_report_text(text, sizeof text, FATHOM_TABLE, NULL);
+    report = seconds(CLOCK_MONOTONIC) - report;
+    fathom_each(NULL, 0, sum_counts, &counted);
+    printf("%s_zones_asked %ld zones\n%s_zones_counted %llu zones\n", name, zones, name,
+           (unsigned long long)counted);
+    printf("%s_amortised %.2f ns\n", name, cpu * 1e9 / (double)zones);
+    printf("%s_amortised_ratio %.3f x\n", name, cpu * 1e9 / (double)zones / floor_ns[1]);
+    printf("%s_lost_trace %llu records\n", name, (unsigned long long)fathom_lost(FATHOM_LOST_TRACE));
+    printf("%s_memory %.1f MiB\n", name, (double)fathom_memory_bytes() / 1048576);
+    printf("%s_report %.1f ms\n", name, report * 1e3);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    struct fathom_config cfg = { .size = sizeof cfg, .no_percentiles = 1 };
+    long zones = argc > 1 ? atol(argv[1]) : LONG_RUN;
+    double start = seconds(CLOCK_MONOTONIC);
+    bool percentiles = getenv("BENCH_PERCENTILES") != NULL;
+
+    cfg.no_percentiles = !percentiles;
+    fathom_start(&cfg);
+    printf("start_up %.3f ms\n", (seconds(CLOCK_MONOTONIC) - start) * 1e3);
+    floor_ns[1] = best_ns(run_floor);
+    floor_ns[2] = best_of_threads(run_floor, 2);
+    printf("two_rdtsc_1t %.2f ns\ntwo_rdtsc_2t %.2f ns\n", floor_ns[1], floor_ns[2]);
+    fathom_disable();
+    printf("zone_off %.2f ns\nempty_loop %.2f ns\n", best_ns(run_zone), best_ns(run_empty));
+    fathom_enable();
+    in_mode(percentiles ? "zone_percentiles" : "zone_aggregate", FATHOM_MODE_AGGREGATE);
+    show_both(percentiles ? "zone_percentiles_nested" : "zone_aggregate_nested", run_nested);
+    in_mode("zone_trace", FATHOM_MODE_TRACE);
+    if (!percentiles) {
+        in_mode("zone_count", FATHOM_MODE_COUNT);
+        in_mode("zone_precise", FATHOM_MODE_PRECISE);
+        fathom_mode("*", FATHOM_MODE_AGGREGATE);
+        show("zone_lap", run_lap, 1);
+        show("op", run_op, 1);
+        show("counter", run_count, 1);
+        fathom_sample("zone", 64);
+        show_both("zone_sampled_64", run_zone);
+        fathom_sample("zone", 1);
+#ifdef HAVE_LTTNG
+        show_both("lttng_pair", run_lttng);
+#endif
+    }
+    amortised(percentiles ? "aggregate_percentiles" : "aggregate", FATHOM_MODE_AGGREGATE, zones);
+    amortised(percentiles ? "trace_percentiles" : "trace", FATHOM_MODE_TRACE, zones);
+    return 0;
+}

@@ -1,0 +1,641 @@
+/* fathom.h - measure a program from inside it.  C11 or C++11, Linux; libc only.
+ *
+ *     #include <fathom.h>
+ *     void step(void) { FATHOM_ZONE("step"); ... }
+ *
+ *     cc prog.c -lfathom && FATHOM_PROFILE=1 ./a.out
+ *
+ * prints at exit where the time went.  Unset, a zone is one load and one predicted branch;
+ * compiled with -DFATHOM_OFF it is nothing at all, and the library is not needed.
+ *
+ * Rules.  Every call is thread-safe.  Those marked [signal] may also run in a signal handler.
+ * Nothing on the measuring side calls malloc, blocks, prints, aborts or changes errno; when
+ * memory is used up an event is dropped and counted, never waited for.  Names must stay valid
+ * until the first use only: they are copied.  Zones of one thread nest: the one begun last
+ * ends first.
+ *
+ * Environment (read once, when the library is loaded):
+ *     FATHOM_PROFILE=1                   table at exit on standard error
+ *     FATHOM_PROFILE=FORMAT[:PATH]       at exit; FORMAT is table, compact, json, csv (to
+ *                                        standard error without PATH), trace or fathom,
+ *                                        collapsed, chrome, perfetto, speedscope, pprof
+ *     FATHOM_MODE=off|count|aggregate|trace|precise    for every site
+ *     FATHOM_MEMORY=64M                  the cap on everything the library keeps
+ *     FATHOM_BUDGET=5                    demote sites that cost more than 5 % of a thread
+ *     FATHOM_KEEP=first|last             which trace records stay when memory is full
+ *     FATHOM_LIVE=PATH                   keep the data in this file: it survives SIGKILL
+ *     FATHOM_RECORD_DIR=DIR              set by `fathom record`: join that recording
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_H
+#define FATHOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Vocabulary ---------------------------------------------------------------------- */
+
+enum fathom_mode {
+    FATHOM_MODE_OFF,       /* one load and a branch */
+    FATHOM_MODE_COUNT,     /* count the calls, read no clock */
+    FATHOM_MODE_AGGREGATE, /* count, total, min, max, deviation, percentiles per call path */
+    FATHOM_MODE_TRACE,     /* the same, and a 16-byte record of every zone */
+    FATHOM_MODE_PRECISE    /* trace; the end waits for earlier instructions (fenced clock) */
+};
+
+enum fathom_format {
+    FATHOM_TABLE,
+    FATHOM_COMPACT,    /* one line per operation, for logs */
+    FATHOM_JSON,
+    FATHOM_CSV,
+    FATHOM_FILE,       /* .fathom: opens in every fathom command */
+    FATHOM_COLLAPSED,  /* a;b;c microseconds */
+    FATHOM_CHROME,     /* chrome://tracing, Perfetto UI */
+    FATHOM_PERFETTO,   /* Perfetto protobuf */
+    FATHOM_SPEEDSCOPE,
+    FATHOM_PPROF
+};
+
+/* Results are 0 or positive, failures are one of these. */
+enum fathom_error {
+    FATHOM_E_SYSTEM = -1,  /* a system call failed: see errno */
+    FATHOM_E_FORMAT = -2,  /* unknown format, or a file that is not what it should be */
+    FATHOM_E_MEMORY = -3,  /* the cap is reached */
+    FATHOM_E_STATE = -4,   /* not now: not started, or started already */
+    FATHOM_E_MISSING = -5  /* nothing of that name */
+};
+
+/* Why something was not kept.  Every report and export carries these counts. */
+enum fathom_loss {
+    FATHOM_LOST_TRACE,   /* trace records dropped or overwritten: memory full */
+    FATHOM_LOST_NODE,    /* zones not measured: no memory for a new call path */
+    FATHOM_LOST_THREAD,  /* zones not measured: no memory for a new thread */
+    FATHOM_LOST_SIGNAL,  /* a signal handler met its thread inside the library */
+    FATHOM_LOST_LABEL,   /* labels beyond the limit per site, counted as "other" */
+    FATHOM_LOST_UNTRACED,/* histogram values not kept: no memory for the histogram */
+    FATHOM_LOST_CAUSES
+};
+
+struct fathom_config {
+    size_t size;           /* = sizeof(struct fathom_config) */
+    uint64_t memory_bytes; /* hard cap, 0 = 64 MiB; at least 1 MiB, at most 2 GiB */
+    const char *live_path; /* file to keep the data in, so that it survives SIGKILL; or NULL */
+    int mode;              /* enum fathom_mode for every site; 0 = aggregate */
+    int keep_last;         /* trace memory full: 0 keep the first records, 1 the last */
+    int no_percentiles;    /* 1: no histograms (saves 2 ns a zone) */
+    double budget_pct;     /* demote sites above this share of a thread; 0 = never */
+};
+
+/* One line of a report. */
+struct fathom_stat {
+    size_t size;
+    const char *name, *path, *context, *backend, *label, *thread, *file;
+    uint32_t line;
+    int kind;                /* 0 zone, 1 operation, 2 counter, 3 gauge, 4 instant, 5 frame,
+                                6 lock wait, 7 lock hold, 8 pool, 9 flow */
+    uint64_t count, timed;   /* calls; calls that read the clock (fewer when sampled) */
+    uint64_t open;           /* 1 when a zone of this path had not ended yet */
+    double total_ns, self_ns, min_ns, max_ns, mean_ns, stddev_ns, first_ns;
+    double p50_ns, p90_ns, p99_ns, p999_ns;
+    double bytes, bytes_per_s; /* operations; counters: the sum; gauges: the last value */
+    double share;            /* self time / all self time of the report */
+};
+
+/* ---- Control ------------------------------------------------------------------------- */
+
+#ifndef FATHOM_OFF
+
+#if defined(__GNUC__)
+#define FATHOM_API __attribute__((visibility("default")))
+#else
+#error "fathom.h needs gcc or clang"
+#endif
+
+/* Start measuring; CFG may be NULL.  The library starts by itself when FATHOM_PROFILE or
+ * FATHOM_RECORD_DIR is set, and then FATHOM_E_STATE is returned and nothing changes. */
+FATHOM_API int fathom_start(const struct fathom_config *cfg);
+FATHOM_API int fathom_enable(void);  /* all sites to their mode; starts when not started */
+FATHOM_API void fathom_disable(void); /* all sites off; what was measured stays */
+FATHOM_API int fathom_enabled(void);
+FATHOM_API void fathom_clear(void);  /* forget what was measured, keep going */
+/* PATTERN is a group ("net"), a name, or either with * ("net*"); also for sites that come
+ * later.  Returns how many known sites changed. */
+FATHOM_API int fathom_mode(const char *pattern, enum fathom_mode mode);
+/* Read the clock on every Nth call only (random phase); every call is still counted. */
+FATHOM_API int fathom_sample(const char *pattern, uint32_t every);
+
+/* Schedule: fathom_step() is called once per iteration; measuring is off for SKIP steps once,
+ * then in a cycle: off for WAIT, on but thrown away for WARMUP, on for ACTIVE, and at the last
+ * active step ready(arg) is called while the data is there.  REPEAT 0 = for ever. */
+struct fathom_plan {
+    uint32_t skip, wait, warmup, active, repeat;
+};
+FATHOM_API int fathom_schedule(const struct fathom_plan *plan, void (*ready)(void *), void *arg);
+FATHOM_API void fathom_step(void);
+
+/* ---- Results ------------------------------------------------------------------------- */
+
+/* Call VISIT for each line, sorted by self time.  CONTEXT NULL = everything, else only what
+ * ran inside a context of that name.  Threads are added up unless PER_THREAD.  The strings
+ * live until VISIT returns.  Returns the number of lines. */
+FATHOM_API int fathom_each(const char *context, int per_thread,
+                           void (*visit)(const struct fathom_stat *, void *), void *arg);
+/* FORMAT is FATHOM_TABLE, COMPACT, JSON or CSV. */
+FATHOM_API int fathom_report(FILE *to, enum fathom_format format, const char *context);
+FATHOM_API int fathom_export(const char *path, enum fathom_format format);
+/* The report as text: at most CAP bytes with the NUL; returns the length it would have. */
+FATHOM_API long fathom_report_text(char *text, size_t cap, enum fathom_format format,
+                                   const char *context);
+FATHOM_API uint64_t fathom_lost(enum fathom_loss cause);
+/* Rough time the library itself took, over all threads, and memory in use. */
+FATHOM_API uint64_t fathom_overhead_ns(void);
+FATHOM_API uint64_t fathom_memory_bytes(void);
+
+/* Advice, strongest first; every figure in it was measured.  gain_low..gain_high bound the
+ * share of the time that could be saved (0.25 = 25 %). */
+struct fathom_advice {
+    size_t size;
+    const char *rule, *priority; /* "batch", "HIGH" | "MEDIUM" | "LOW" */
+    const char *title, *evidence, *estimate, *description, *example;
+    const char *name, *path;
+    double gain;
+};
+FATHOM_API int fathom_advise(void (*visit)(const struct fathom_advice *, void *), void *arg);
+
+/* Baselines.  Save what was measured; later call check: VISIT is called for each section
+ * whose time per run is more than TOLERANCE (0.1 = 10 %) above its baseline.  Returns how
+ * many, or a negative error. */
+struct fathom_slower {
+    size_t size;
+    const char *path;
+    double factor, was_ns, now_ns; /* mean per call */
+    double calls_factor, bytes_factor; /* per-run calls and mean size, now / then */
+    const char *cause; /* "more calls", "larger sizes", "slower per call" */
+};
+FATHOM_API int fathom_save_baseline(const char *path);
+FATHOM_API int fathom_check_baseline(const char *path, double tolerance,
+                                     void (*visit)(const struct fathom_slower *, void *),
+                                     void *arg);
+
+/* ---- Time ---------------------------------------------------------------------------- */
+
+FATHOM_API uint64_t fathom_now_ns(void); /* [signal] CLOCK_MONOTONIC */
+
+/* Ticks of the cycle counter, or nanoseconds where there is none that can be trusted. */
+static inline uint64_t fathom_cycles(void) /* [signal] */
+{
+#if defined(__x86_64__)
+    uint32_t lo, hi;
+
+    __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+    return (uint64_t)hi << 32 | lo;
+#elif defined(__aarch64__)
+    uint64_t t;
+
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#else
+    return fathom_now_ns();
+#endif
+}
+
+/* ---- Inside: the measuring path.  Nothing below this line is to be used by name until the
+ *      macros at the end. ------------------------------------------------------------------ */
+
+struct fathom_site { /* one place in the program; static, one per macro */
+    uint32_t mode;   /* 0 off, 1 measure here, else fathom_begin_() decides */
+    uint32_t id;     /* 0 until known to the library */
+    const char *name, *file, *func, *group;
+    uint32_t line, kind;
+    uint32_t sample; /* wanted 1/N, 0 = none */
+    uint32_t mode_wanted;
+} __attribute__((aligned(64)));
+
+struct fathom_ring_ { /* addresses: the next free record, the end of the page */
+    uint64_t next, end;
+};
+
+struct fathom_node_ { /* one call path of one thread; 128 bytes, lives in the shared region */
+    struct fathom_node_ *parent;
+    struct fathom_site *site;
+    struct fathom_ring_ *ring;
+    uint64_t count, total, min, max; /* clock ticks */
+    uint64_t squares;                /* sum of squared ticks, the bits of a double */
+    uint64_t open;                   /* start of the zone that has not ended, else old */
+    uint32_t special;                /* not 0: fathom_end_() */
+    uint32_t site_id;
+    uint64_t hist, ext;              /* addresses in the region, 0 = none */
+    uint64_t child, sibling;         /* lists, of the owning thread only */
+    uint64_t first;                  /* ticks of the first call */
+    uint32_t seq;                    /* order of making, from 1: a parent has a lower one */
+    uint16_t backend, label;         /* string numbers */
+} __attribute__((aligned(128)));
+
+enum { FATHOM_CACHE_ = 256 };
+
+struct fathom_thread_ { /* first in a page of the shared region */
+    struct fathom_node_ *cur;
+    struct fathom_ring_ ring[2]; /* scratch, trace */
+    struct fathom_node_ *cache[FATHOM_CACHE_];
+};
+
+struct fathom_zone {
+    struct fathom_node_ *node; /* NULL: not measured */
+    uint64_t start;
+};
+
+struct fathom_op {
+    struct fathom_zone zone;
+    uint64_t bytes, work, tag;
+};
+
+FATHOM_API extern __thread struct fathom_thread_ *fathom_thread_now_
+    __attribute__((tls_model("initial-exec")));
+
+FATHOM_API struct fathom_zone fathom_begin_(struct fathom_site *site);
+FATHOM_API void fathom_end_(struct fathom_zone *z);
+FATHOM_API struct fathom_node_ *fathom_child_(struct fathom_thread_ *t, struct fathom_site *s);
+FATHOM_API void fathom_full_(struct fathom_node_ *n, uint64_t start, uint64_t word);
+FATHOM_API void fathom_sites_add_(struct fathom_site *from, struct fathom_site *to);
+FATHOM_API void fathom_sites_remove_(const void *from, const void *to);
+
+#define FATHOM_GET_(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define FATHOM_PUT_(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
+#define FATHOM_RARE_(x) __builtin_expect(!!(x), 0)
+#define FATHOM_ORDER_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
+/* Which slot of the thread's cache a call path is found in. */
+static inline uint32_t fathom_slot_(const struct fathom_node_ *parent,
+                                    const struct fathom_site *site)
+{
+    return (uint32_t)(((uintptr_t)parent >> 7) * 5 + ((uintptr_t)site >> 6)) %
+           FATHOM_CACHE_;
+}
+
+/* Take one record.  A plain (not locked) xadd is one instruction, so a signal handler on this
+ * thread takes another one. */
+static inline uint64_t fathom_take_(struct fathom_ring_ *r, uint64_t bytes)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    __asm__ volatile("xaddq %0, %1" : "+r"(bytes), "+m"(r->next));
+    return bytes;
+#else
+    return __atomic_fetch_add(&r->next, bytes, __ATOMIC_RELAXED);
+#endif
+}
+
+/* A handler may run between any two stores; it only touches what hangs below cur, and leaves
+ * cur as it was.  So: cur first at the begin, last at the end. */
+static inline struct fathom_zone fathom_begin(struct fathom_site *site) /* [signal] */
+{
+    struct fathom_zone z = { NULL, 0 };
+    uint32_t mode = FATHOM_GET_(site->mode);
+
+    if (FATHOM_RARE_(mode)) {
+        struct fathom_thread_ *t = fathom_thread_now_;
+        struct fathom_node_ *cur, *n;
+
+        if (FATHOM_RARE_(mode != 1 || !t))
+            return fathom_begin_(site);
+        cur = t->cur;
+        n = t->cache[fathom_slot_(cur, site)];
+        if (FATHOM_RARE_(!n || n->parent != cur || FATHOM_GET_(n->site) != site)) {
+            n = fathom_child_(t, site);
+            if (!n)
+                return z;
+        }
+        FATHOM_PUT_(t->cur, n);
+        FATHOM_ORDER_();
+        z.node = n;
+        z.start = fathom_cycles();
+        FATHOM_PUT_(n->open, z.start);
+    }
+    return z;
+}
+
+/* Count D ticks, write the record {start, ticks << 24 | node}, leave the zone. */
+static inline void fathom_count_(struct fathom_node_ *n, uint64_t start, uint64_t d)
+{
+    struct fathom_ring_ *r = FATHOM_GET_(n->ring);
+    uint64_t word = d << 24 | ((uintptr_t)n >> 7 & 0xffffff), at, bits;
+    double squares;
+
+    FATHOM_PUT_(n->count, n->count + 1);
+    FATHOM_PUT_(n->total, n->total + d);
+    if (FATHOM_RARE_(d < n->min)) {
+        if (n->min == UINT64_MAX)
+            FATHOM_PUT_(n->first, d);
+        FATHOM_PUT_(n->min, d);
+    }
+    if (FATHOM_RARE_(d > n->max))
+        FATHOM_PUT_(n->max, d);
+    memcpy(&squares, &n->squares, 8);
+    squares += (double)(int64_t)d * (double)(int64_t)d;
+    memcpy(&bits, &squares, 8);
+    FATHOM_PUT_(n->squares, bits);
+    at = fathom_take_(r, 16);
+    if (FATHOM_RARE_(at >= FATHOM_GET_(r->end) || d >> 40)) {
+        fathom_full_(n, start, d);
+    } else {
+        uint64_t *record = (uint64_t *)(uintptr_t)at;
+
+        FATHOM_PUT_(record[1], word);
+        FATHOM_PUT_(record[0], start);
+    }
+    FATHOM_ORDER_();
+}
+
+static inline void fathom_end(struct fathom_zone *z) /* [signal] */
+{
+    struct fathom_node_ *n = z->node;
+
+    if (FATHOM_RARE_(n != NULL)) {
+        uint64_t now;
+
+        if (FATHOM_RARE_(FATHOM_GET_(n->special))) {
+            if (z->start)
+                fathom_end_(z);
+            else
+                FATHOM_PUT_(fathom_thread_now_->cur, n->parent); /* counted, not timed */
+            return;
+        }
+        now = fathom_cycles();
+        fathom_count_(n, z->start, now - z->start);
+        FATHOM_PUT_(fathom_thread_now_->cur, n->parent);
+    }
+}
+
+/* One clock read: what *Z measured ends, and SITE begins in its place. */
+static inline void fathom_lap(struct fathom_zone *z, struct fathom_site *site) /* [signal] */
+{
+    struct fathom_node_ *n = z->node, *next;
+    struct fathom_thread_ *t;
+    uint64_t now;
+
+    if (FATHOM_RARE_(!n || FATHOM_GET_(n->special) || FATHOM_GET_(site->mode) != 1)) {
+        fathom_end(z);
+        *z = fathom_begin(site);
+        return;
+    }
+    t = fathom_thread_now_;
+    now = fathom_cycles();
+    fathom_count_(n, z->start, now - z->start);
+    FATHOM_PUT_(t->cur, n->parent);
+    next = t->cache[fathom_slot_(n->parent, site)];
+    if (FATHOM_RARE_(!next || next->parent != n->parent || FATHOM_GET_(next->site) != site))
+        next = fathom_child_(t, site);
+    z->node = next;
+    z->start = now;
+    if (next) {
+        FATHOM_PUT_(t->cur, next);
+        FATHOM_PUT_(next->open, now);
+    }
+}
+
+FATHOM_API struct fathom_op fathom_op_begin_(struct fathom_site *s, uint64_t bytes,
+                                             const char *backend);
+FATHOM_API void fathom_op_end_(struct fathom_op *op);
+FATHOM_API void fathom_event_(struct fathom_site *s, double value, uint64_t id,
+                              const char *label);
+FATHOM_API void fathom_pool_(struct fathom_site *s, int64_t bytes);
+FATHOM_API void fathom_context_push_(struct fathom_zone *z, const char *name);
+FATHOM_API void fathom_context_pop_(struct fathom_zone *z);
+
+/* ---- Calls by hand ------------------------------------------------------------------- */
+
+/* A site made at run time, for bindings and generated names; the same arguments give the same
+ * site for ever.  NULL when memory is out: fathom_begin_at accepts that.  KIND as in struct
+ * fathom_stat.  Not for hot loops: keep the result. */
+FATHOM_API struct fathom_site *fathom_site_get(const char *name, const char *group,
+                                               const char *file, uint32_t line, int kind);
+
+/* Late facts about an operation, any time before its end. */
+static inline void fathom_op_bytes(struct fathom_op *op, uint64_t bytes) { op->bytes = bytes; }
+static inline void fathom_op_work(struct fathom_op *op, uint64_t work) { op->work = work; }
+/* A checksum of the input: equal size and tag again and again means the work is repeated. */
+static inline void fathom_op_tag(struct fathom_op *op, uint64_t tag) { op->tag = tag; }
+/* Which implementation did it ("cpu", "avx2", "gpu") or which worker="0": moves the operation
+ * to a line of its own.  LABEL is name="value"; at most 64 of them per site. */
+FATHOM_API void fathom_op_backend(struct fathom_op *op, const char *backend);
+FATHOM_API void fathom_op_label(struct fathom_op *op, const char *label);
+
+static inline struct fathom_op fathom_op_begin(struct fathom_site *s, uint64_t bytes,
+                                               const char *backend)
+{
+    struct fathom_op op = { { NULL, 0 }, 0, 0, 0 };
+
+    if (FATHOM_RARE_(FATHOM_GET_(s->mode)))
+        return fathom_op_begin_(s, bytes, backend);
+    return op;
+}
+
+static inline void fathom_op_end(struct fathom_op *op)
+{
+    if (FATHOM_RARE_(op->zone.node != NULL))
+        fathom_op_end_(op);
+}
+
+FATHOM_API void fathom_thread_name(const char *name); /* of the calling thread */
+
+/* Contexts: what a zone was done for.  They nest, and go to another thread by handle. */
+typedef uint32_t fathom_context;
+FATHOM_API fathom_context fathom_context_now(void); /* 0 = none */
+/* Enter the context of a handle on this thread; ends like a zone, with fathom_context_leave. */
+FATHOM_API struct fathom_zone fathom_context_enter(fathom_context c);
+FATHOM_API void fathom_context_leave(struct fathom_zone *z);
+
+/* Locks: time waited and time held.  Static or embedded, zeroed but for the name. */
+struct fathom_lock {
+    const char *name;
+    struct fathom_site *wait, *hold;
+    uint64_t held_since;
+};
+FATHOM_API struct fathom_zone fathom_lock_wait(struct fathom_lock *l); /* before locking */
+FATHOM_API void fathom_lock_got(struct fathom_lock *l, struct fathom_zone *z); /* after */
+FATHOM_API void fathom_lock_release(struct fathom_lock *l); /* before unlocking */
+
+/* ---- Macros: what a program uses ------------------------------------------------------- */
+
+#ifndef FATHOM_GROUP /* define before including to name this file's group of sites */
+#define FATHOM_GROUP "app"
+#endif
+
+#define FATHOM_CAT2_(a, b) a##b
+#define FATHOM_CAT_(a, b) FATHOM_CAT2_(a, b)
+
+/* In C the sites of a program or library are one array, known when it is loaded.  In C++ an
+ * inline function's static cannot be in a named section, so a site registers itself (mode 2)
+ * the first time it is met, on the same branch. */
+#ifdef __cplusplus
+#define FATHOM_SITE_(var, name, kind, every)                                              \
+    static struct fathom_site var = { 2,        0, name, __FILE__, __func__, FATHOM_GROUP, \
+                                      __LINE__, kind, every, 0 }
+#else
+#define FATHOM_SITE_(var, name, kind, every)                                                \
+    static struct fathom_site __attribute__((section("fathom_sites"), used)) var = {        \
+        0, 0, name, __FILE__, __func__, FATHOM_GROUP, __LINE__, kind, every, 0              \
+    }
+#endif
+
+/* Time from here to the end of the block, on every way out of it. */
+#define FATHOM_ZONE(name) FATHOM_ZONE_V(FATHOM_CAT_(fathom_zone_, __LINE__), name)
+#define FATHOM_FUNC() FATHOM_ZONE(__func__)
+/* The same with 1 of EVERY calls timed, all counted. */
+#define FATHOM_ZONE_N(name, every)                                                        \
+    FATHOM_SITE_(FATHOM_CAT_(fathom_site_, __LINE__), name, 0, every);                    \
+    struct fathom_zone FATHOM_CAT_(fathom_zone_, __LINE__)                                \
+        __attribute__((cleanup(fathom_end), unused)) =                                    \
+            fathom_begin(&FATHOM_CAT_(fathom_site_, __LINE__))
+/* A zone with a name of its own: for FATHOM_LAP, and for more than one on a line. */
+#define FATHOM_ZONE_V(var, name)                                                          \
+    FATHOM_SITE_(FATHOM_CAT_(var, _site), name, 0, 0);                                    \
+    struct fathom_zone var __attribute__((cleanup(fathom_end), unused)) =                 \
+        fathom_begin(&FATHOM_CAT_(var, _site))
+/* From here to fathom_end(&var), in one function. */
+#define FATHOM_BEGIN(var, name)                                                           \
+    FATHOM_SITE_(FATHOM_CAT_(var, _site), name, 0, 0);                                    \
+    struct fathom_zone var = fathom_begin(&FATHOM_CAT_(var, _site))
+#define FATHOM_END(var) fathom_end(&(var))
+/* The zone VAR ends here and the next phase begins, for one clock read. */
+#define FATHOM_LAP(var, name)                                                             \
+    do {                                                                                  \
+        FATHOM_SITE_(fathom_lap_site, name, 0, 0);                                        \
+        fathom_lap(&(var), &fathom_lap_site);                                             \
+    } while (0)
+
+/* An operation: a zone with a size in bytes and a backend.  OP_V names it for late facts. */
+#define FATHOM_OP(name, bytes, backend)                                                   \
+    FATHOM_OP_V(FATHOM_CAT_(fathom_op_, __LINE__), name, bytes, backend)
+#define FATHOM_OP_V(var, name, bytes, backend)                                            \
+    FATHOM_SITE_(FATHOM_CAT_(var, _site), name, 1, 0);                                    \
+    struct fathom_op var __attribute__((cleanup(fathom_op_end), unused)) =                \
+        fathom_op_begin(&FATHOM_CAT_(var, _site), (bytes), (backend))
+
+#define FATHOM_EVENT_(name, kind, value, id, label)                                       \
+    do {                                                                                  \
+        FATHOM_SITE_(fathom_event_site, name, kind, 0);                                   \
+        if (FATHOM_RARE_(FATHOM_GET_(fathom_event_site.mode)))                            \
+            fathom_event_(&fathom_event_site, (double)(value), (id), (label));            \
+    } while (0)
+#define FATHOM_COUNT(name, delta) FATHOM_EVENT_(name, 2, delta, 0, NULL)
+#define FATHOM_COUNT_L(name, delta, label) FATHOM_EVENT_(name, 2, delta, 0, label)
+#define FATHOM_GAUGE(name, value) FATHOM_EVENT_(name, 3, value, 0, NULL)
+#define FATHOM_GAUGE_L(name, value, label) FATHOM_EVENT_(name, 3, value, 0, label)
+#define FATHOM_INSTANT(name) FATHOM_EVENT_(name, 4, 0, 0, NULL)
+/* One call per frame or iteration: its line shows the time from call to call. */
+#define FATHOM_FRAME(name) FATHOM_EVENT_(name, 5, 0, 0, NULL)
+/* The same ID on two threads: an arrow from one to the other. */
+#define FATHOM_FLOW(name, id) FATHOM_EVENT_(name, 9, 0, id, NULL)
+
+/* A memory pool by name: what is in use, the peak, and which zones allocate. */
+#define FATHOM_POOL_(name, bytes)                                                         \
+    do {                                                                                  \
+        FATHOM_SITE_(fathom_pool_site, name, 8, 0);                                       \
+        if (FATHOM_RARE_(FATHOM_GET_(fathom_pool_site.mode)))                             \
+            fathom_pool_(&fathom_pool_site, (bytes));                                     \
+    } while (0)
+#define FATHOM_ALLOC(pool, bytes) FATHOM_POOL_(pool, (int64_t)(bytes))
+#define FATHOM_FREE(pool, bytes) FATHOM_POOL_(pool, -(int64_t)(bytes))
+
+/* Everything to the end of the block is done for NAME. */
+#define FATHOM_CONTEXT(name)                                                              \
+    struct fathom_zone FATHOM_CAT_(fathom_context_, __LINE__)                             \
+        __attribute__((cleanup(fathom_context_pop_), unused)) = { NULL, 0 };              \
+    fathom_context_push_(&FATHOM_CAT_(fathom_context_, __LINE__), name)
+
+#ifdef __cplusplus
+extern char fathom_image_start_ __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+extern char fathom_image_end_ __asm__("_end") __attribute__((visibility("hidden")));
+__attribute__((destructor)) static void fathom_unload_(void)
+{
+    fathom_sites_remove_(&fathom_image_start_, &fathom_image_end_);
+}
+#else
+extern struct fathom_site __start_fathom_sites[]
+    __attribute__((weak, visibility("hidden")));
+extern struct fathom_site __stop_fathom_sites[] __attribute__((weak, visibility("hidden")));
+__attribute__((constructor)) static void fathom_load_(void)
+{
+    fathom_sites_add_(__start_fathom_sites, __stop_fathom_sites);
+}
+__attribute__((destructor)) static void fathom_unload_(void)
+{
+    fathom_sites_remove_(__start_fathom_sites, __stop_fathom_sites);
+}
+#endif
+
+#else /* FATHOM_OFF: nothing is left, and no library is needed */
+
+typedef uint32_t fathom_context;
+struct fathom_site { int unused; };
+struct fathom_zone { int unused; };
+struct fathom_op { int unused; };
+struct fathom_plan { uint32_t skip, wait, warmup, active, repeat; };
+struct fathom_advice { size_t size; };
+struct fathom_slower { size_t size; };
+struct fathom_lock { const char *name; };
+
+#define FATHOM_ZONE(name) ((void)0)
+#define FATHOM_FUNC() ((void)0)
+#define FATHOM_ZONE_N(name, every) ((void)0)
+#define FATHOM_ZONE_V(var, name) ((void)0)
+#define FATHOM_BEGIN(var, name) ((void)0)
+#define FATHOM_END(var) ((void)0)
+#define FATHOM_LAP(var, name) ((void)0)
+#define FATHOM_OP(name, bytes, backend) ((void)0)
+#define FATHOM_OP_V(var, name, bytes, backend) struct fathom_op var __attribute__((unused))
+#define FATHOM_COUNT(name, delta) ((void)0)
+#define FATHOM_COUNT_L(name, delta, label) ((void)0)
+#define FATHOM_GAUGE(name, value) ((void)0)
+#define FATHOM_GAUGE_L(name, value, label) ((void)0)
+#define FATHOM_INSTANT(name) ((void)0)
+#define FATHOM_FRAME(name) ((void)0)
+#define FATHOM_FLOW(name, id) ((void)0)
+#define FATHOM_ALLOC(pool, bytes) ((void)0)
+#define FATHOM_FREE(pool, bytes) ((void)0)
+#define FATHOM_CONTEXT(name) ((void)0)
+
+#define fathom_start(cfg) (0)
+#define fathom_enable() (0)
+#define fathom_disable() ((void)0)
+#define fathom_enabled() (0)
+#define fathom_clear() ((void)0)
+#define fathom_mode(pattern, mode) (0)
+#define fathom_sample(pattern, every) (0)
+#define fathom_schedule(plan, ready, arg) (0)
+#define fathom_step() ((void)0)
+#define fathom_each(context, per_thread, visit, arg) (0)
+#define fathom_report(to, format, context) (0)
+#define fathom_export(path, format) (0)
+#define fathom_report_text(text, cap, format, context) (0L)
+#define fathom_lost(cause) ((uint64_t)0)
+#define fathom_overhead_ns() ((uint64_t)0)
+#define fathom_memory_bytes() ((uint64_t)0)
+#define fathom_advise(visit, arg) (0)
+#define fathom_save_baseline(path) (0)
+#define fathom_check_baseline(path, tolerance, visit, arg) (0)
+#define fathom_op_bytes(op, bytes) ((void)0)
+#define fathom_op_work(op, work) ((void)0)
+#define fathom_op_tag(op, tag) ((void)0)
+#define fathom_op_backend(op, backend) ((void)0)
+#define fathom_op_label(op, label) ((void)0)
+#define fathom_thread_name(name) ((void)0)
+#define fathom_context_now() ((fathom_context)0)
+#define fathom_context_enter(c) ((struct fathom_zone){ 0 })
+#define fathom_context_leave(z) ((void)0)
+#define fathom_lock_wait(l) ((struct fathom_zone){ 0 })
+#define fathom_lock_got(l, z) ((void)0)
+#define fathom_lock_release(l) ((void)0)
+
+#endif /* FATHOM_OFF */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,183 @@
+/* live.h - the region libfathom measures into, which is also the layout of its live file.
+ *
+ * One mapping of 4 KiB pages, private to its process or shared through a file, so that what
+ * was recorded outlives SIGKILL.  The program only adds; a reader (the same process making a
+ * report, or `fathom` opening the file of a dead one) looks at it through live_read.c, which
+ * trusts nothing.  Pointers are addresses of the writing process: subtract header.base.
+ *
+ *   page 0      struct live_header
+ *   page 1...   one byte per page of the region: enum live_kind
+ *   then        pages in the order they were needed, each of one kind:
+ *     STRINGS   NUL-terminated text; a reference is the byte offset in the region
+ *     NAMES     uint32_t references: the small numbers in backend and label (0 = none)
+ *     CONTEXTS  struct live_context: the small numbers of contexts (0 = none)
+ *     SITES     struct live_site, 64 bytes each; site id N is the Nth over all such pages
+ *               in the order of live_header.site_page
+ *     THREAD    struct live_thread
+ *     NODES     slot 0 is struct live_slot0, then 31 struct fathom_node_; seq 0 = unused
+ *     EXTRAS    slot 0 is struct live_slot0, then 15 struct live_ext
+ *     HISTOGRAM uint64_t[512], see live_bucket()
+ *     CHUNK     struct live_chunk, then 254 records
+ *
+ * A record is {start ticks, duration << 24 | node}, node being bits 7..30 of the node's
+ * address.  Start 0 = not written.  Duration 2^40-1 = the next record is {duration, 0};
+ * 2^40-2 = a gauge, counter, pool or flow, and the next record is {value, 0}.
+ *
+ * Sums of doubles are kept as their bits in uint64_t, so that every word is written and read
+ * atomically.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_CHANNEL_LIVE_H
+#define FATHOM_CHANNEL_LIVE_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "fathom.h"
+
+#define LIVE_MAGIC "FTHMLIVE"
+
+enum {
+    LIVE_VERSION = 1,
+    LIVE_PAGE = 4096,
+    LIVE_RECORDS = 254,
+    LIVE_BUCKETS = 512,
+    LIVE_SITE_PAGES = 256,
+    LIVE_SITES_PER_PAGE = 64,
+    LIVE_MAX_SITES = LIVE_SITE_PAGES * LIVE_SITES_PER_PAGE,
+    LIVE_MAX_NAMES = LIVE_PAGE / 4,
+    LIVE_MAX_CONTEXTS = LIVE_PAGE / 8,
+    LIVE_NODES_PER_PAGE = 32,
+    LIVE_EXTS_PER_PAGE = 16,
+};
+
+#define LIVE_LONG (((uint64_t)1 << 40) - 1)  /* the next record has the duration */
+#define LIVE_VALUE (((uint64_t)1 << 40) - 2) /* the next record has a value */
+
+enum live_kind { /* of a page */
+    LIVE_FREE, LIVE_HEADER, LIVE_STRINGS, LIVE_NAMES, LIVE_CONTEXTS, LIVE_SITES, LIVE_THREAD,
+    LIVE_NODES, LIVE_EXTRAS, LIVE_HISTOGRAM, LIVE_CHUNK, LIVE_OTHER
+};
+
+enum live_site_kind { /* struct fathom_stat.kind */
+    LIVE_ZONE, LIVE_OP, LIVE_COUNTER, LIVE_GAUGE, LIVE_INSTANT, LIVE_FRAME, LIVE_LOCK_WAIT,
+    LIVE_LOCK_HOLD, LIVE_POOL, LIVE_FLOW, LIVE_SITE_KINDS,
+    LIVE_ROOT = 100, LIVE_CONTEXT /* nodes without a site */
+};
+
+enum live_special { /* fathom_node_.special: why the short way out is not taken */
+    LIVE_COUNTED = 1, LIVE_SAMPLED = 2, LIVE_PRECISE = 4, LIVE_SLOW_CLOCK = 8, LIVE_IS_OP = 16,
+    LIVE_IS_CONTEXT = 32
+};
+
+enum live_clock { LIVE_TICKS, LIVE_NANOSECONDS };
+
+struct live_header {
+    char magic[8];
+    uint32_t version, page_bytes;
+    uint64_t base, region_bytes;
+    uint32_t n_pages, table_pages; /* n_pages of the region; table starts at page 1 */
+    uint32_t next_page;            /* first never used; may run past n_pages */
+    uint32_t clock;                /* enum live_clock */
+    /* Two readings of both clocks, the second refined as time goes by. */
+    uint64_t start_ticks, start_ns, last_ticks, last_ns, start_realtime_ns;
+    uint64_t cleared_ticks;        /* records that start before are of an earlier epoch */
+    uint64_t epoch;                /* +1 by every clear: older threads hold nothing */
+    uint64_t inner_ticks, pair_ticks; /* what an empty zone measures, and costs */
+    uint64_t lost[8];              /* enum fathom_loss; threads have their own as well */
+    uint32_t pid, parent_pid;
+    uint32_t n_sites, n_names, n_contexts, n_nodes;
+    uint32_t names_page, contexts_page; /* page numbers */
+    uint32_t no_percentiles;       /* 1: scratch pages are not folded and mean nothing */
+    uint32_t finished;             /* 1: the program came to its end and reported itself */
+    char comm[16];
+    uint32_t site_page[LIVE_SITE_PAGES];
+};
+
+struct live_context {
+    uint32_t parent, name; /* context number, name number */
+};
+
+struct live_site {
+    uint32_t name, file, func, group; /* text references */
+    uint32_t line, kind, mode, sample;
+    uint32_t demoted, spare[7];
+};
+
+struct live_slot0 {
+    uint64_t next, thread; /* addresses: the next page of this kind, the owner */
+};
+
+struct live_thread {
+    struct fathom_thread_ hot;
+    uint64_t next;  /* address of another thread's page */
+    uint64_t root;  /* node */
+    uint64_t epoch;
+    uint32_t tid, name; /* tid 0: ended threads of this name, added up */
+    uint32_t state; /* 0 unused, 1 running, 2 ended */
+    uint32_t ended; /* threads added up here */
+    uint64_t lost[8];
+    uint64_t start_ticks, end_ticks;
+    /* Only the owner uses the rest. */
+    uint64_t page[2];             /* current pages of the rings */
+    uint64_t oldest;              /* first of the trace pages */
+    uint64_t node_page, ext_page; /* newest; older ones through slot 0 */
+    uint32_t node_at, ext_at;     /* next free slot in them */
+    uint32_t busy, trace_full, values, spare; /* values: two-word records in the scratch page */
+    uint64_t random, folded_ticks;
+};
+
+struct live_ext { /* operations, sampled sites, sites that allocate, gauges */
+    uint64_t untimed, allocs;
+    uint64_t bytes, work, alloc_bytes;         /* doubles, like all below */
+    uint64_t n, x, y, xx, xy, yy;              /* fit of ticks over bytes */
+    uint64_t ln, lx, ly, lxx, lxy;             /* of log ticks over log bytes */
+    uint64_t t, tt, ty;                        /* of ticks over seconds since the start */
+    uint64_t key[4], key_at, repeats;          /* sizes and tags seen last */
+    uint64_t last, low, high;                  /* values of a gauge, use of a pool */
+    uint64_t skip, spare[3];
+};
+
+struct live_chunk {
+    uint32_t tid, name, trace, spare; /* trace 0: the scratch page, folded when full */
+    uint64_t opened, next;            /* ticks; the next trace page of the thread */
+};
+
+_Static_assert(sizeof(struct fathom_node_) == 128, "node");
+_Static_assert(sizeof(struct live_ext) == 256, "ext");
+_Static_assert(sizeof(struct live_site) == 64, "site");
+_Static_assert(sizeof(struct live_chunk) == 32, "chunk");
+_Static_assert(sizeof(struct live_thread) <= LIVE_PAGE, "thread");
+_Static_assert(sizeof(struct live_header) <= LIVE_PAGE, "header");
+
+/* Log-linear: 16 steps to each doubling, exact below 32; the last takes all from 2^35 on. */
+static inline uint32_t live_bucket(uint64_t ticks)
+{
+    uint32_t top = 63 - (uint32_t)__builtin_clzll(ticks | 16);
+    uint64_t bucket = (uint64_t)(top - 4) * 16 + (ticks >> (top - 4));
+
+    return bucket < LIVE_BUCKETS ? (uint32_t)bucket : LIVE_BUCKETS - 1;
+}
+
+static inline double live_bucket_low(uint32_t bucket)
+{
+    if (bucket < 16)
+        return bucket;
+    return (double)((uint64_t)(16 + bucket % 16) << (bucket / 16 - 1));
+}
+
+static inline double live_double(uint64_t bits)
+{
+    double x;
+
+    memcpy(&x, &bits, 8);
+    return x;
+}
+
+static inline uint64_t live_bits(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, 8);
+    return bits;
+}
+
+#endif

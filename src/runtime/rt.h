@@ -1,0 +1,137 @@
+/* rt.h - what the files of libfathom share.  All of it runs inside other people's programs:
+ * libc only, no malloc, no stdio on the measuring side, errno kept.
+ *
+ * Locking: rt.lock (a spin lock that yields) guards sites, names, contexts and free pages;
+ * rt.threads_lock the adding up of ended threads.  Neither is waited for where a signal
+ * handler may run: there rt_trylock decides, and a miss is counted.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_RUNTIME_RT_H
+#define FATHOM_RUNTIME_RT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "channel/live.h"
+
+enum { RT_RULES = 32, RT_PATTERN = 64, RT_PATH = 512 };
+
+struct rt_rule { /* a mode or a sampling rate asked for by pattern, for sites to come too */
+    char pattern[RT_PATTERN];
+    int mode;        /* -1 = only sample */
+    uint32_t sample; /* 0 = leave */
+};
+
+struct rt { /* the one state of the library; file-level because zones need no handle */
+    struct live_header *head; /* NULL until started */
+    uint64_t base;
+    uint32_t n_pages, trace_pages_max;
+    int fd;               /* of the live file, -1 when anonymous */
+    char live_path[RT_PATH];
+    bool traces; /* some site is traced */
+    bool enabled, percentiles, keep_last, slow_clock;
+    int mode;             /* for sites no rule names */
+    double budget;        /* share, 0 = none */
+    uint64_t free_page;   /* list through the first word */
+    uint64_t free_count, trace_pages, allocated; /* allocated: file bytes made sure of */
+    uint64_t threads;     /* list of struct live_thread */
+    uint32_t lock, threads_lock;
+    uint64_t no_histogram; /* page that takes what is no duration */
+    uint32_t string_at, string_page;
+    struct fathom_site *site[LIVE_MAX_SITES + 1]; /* NULL: its library is gone */
+    struct rt_rule rule[RT_RULES];
+    uint32_t n_rules;
+};
+extern struct rt rt __attribute__((visibility("hidden")));
+
+void rt_lock(void);
+bool rt_trylock(void);
+void rt_unlock(void);
+/* Taken before rt.lock: no thread's part is added to another's while this is held. */
+void rt_lock_threads(void);
+void rt_unlock_threads(void);
+
+/* rt_region.c */
+struct rt_region_config {
+    uint64_t bytes;
+    const char *path; /* NULL = anonymous */
+};
+int rt_region_map(const struct rt_region_config *c);
+/* A new file of BYTES with blocks for the first USED; its descriptor or -1. */
+int rt_region_file(const char *path, uint64_t bytes, uint64_t used);
+uint64_t rt_page(enum live_kind kind);  /* zeroed; 0 when the cap is reached */
+uint64_t rt_page_locked(enum live_kind kind); /* the same, with the lock held */
+void rt_page_free(uint64_t page);       /* with the lock held */
+uint32_t rt_text(const char *text);     /* copy; a reference, 0 when NULL or no memory. Locked */
+uint32_t rt_name(const char *text);     /* small number, 0 = none or full.  Locked */
+const char *rt_name_text(uint32_t name);
+bool rt_have_blocks(uint64_t end); /* the file has its blocks up to END */
+void rt_lose(enum fathom_loss cause, uint64_t n);
+
+/* rt_site.c */
+void rt_site_register(struct fathom_site *s); /* with the lock held */
+void rt_sites_refresh(void);                  /* modes to sites and nodes; lock held */
+struct live_site *rt_site(uint32_t id);
+uint32_t rt_site_special(const struct live_site *s);
+void rt_node_refresh(struct fathom_node_ *n, struct live_thread *t);
+void rt_site_demote(uint32_t id);
+void rt_sites_add_waiting(void); /* with the lock held: those loaded before the start */
+
+/* rt_thread.c */
+struct live_thread *rt_thread(void); /* of the caller; NULL when it cannot be had */
+void rt_thread_init(void);
+void rt_thread_reset(struct live_thread *t); /* forget; by the owner, or nobody running */
+struct live_thread *rt_thread_new(uint32_t tid); /* state 3 until the caller says */
+
+/* rt_zone.c */
+struct rt_key {
+    struct fathom_site *site; /* NULL: a context */
+    uint32_t site_id, special;
+    uint32_t backend, label;
+};
+struct fathom_node_ *rt_child(struct live_thread *t, struct fathom_node_ *parent,
+                              const struct rt_key *key);
+struct fathom_node_ *rt_node_new(struct live_thread *t, struct fathom_node_ *parent,
+                                 const struct rt_key *key);
+struct live_ext *rt_ext(struct live_thread *t, struct fathom_node_ *n);
+void rt_fold(struct live_thread *t, uint64_t page);
+void rt_write(struct live_thread *t, struct fathom_node_ *n, uint64_t start, uint64_t d,
+              const uint64_t *value);
+
+/* rt_clock.c */
+void rt_clock_init(struct live_header *h);
+void rt_clock_refine(void);
+uint64_t rt_ticks(void); /* of the clock zones use */
+double rt_log2(double x); /* to 1e-4, without libm */
+
+/* rt_control.c */
+int rt_prepare(void); /* map the region with what the environment says, measure nothing yet */
+void rt_stop_measuring(void); /* for good: the region is not usable */
+
+/* rt_helper.c */
+void rt_helper_start(void);
+void rt_helper_forget(void); /* in a child: it did not come along */
+
+/* rt_fork.c */
+void rt_fork_init(void);
+
+static inline void rt_put(uint64_t *at, uint64_t x)
+{
+    __atomic_store_n(at, x, __ATOMIC_RELAXED);
+}
+
+static inline void rt_add(uint64_t *at, uint64_t x)
+{
+    rt_put(at, __atomic_load_n(at, __ATOMIC_RELAXED) + x);
+}
+
+static inline void rt_fadd(uint64_t *at, double x)
+{
+    rt_put(at, live_bits(live_double(__atomic_load_n(at, __ATOMIC_RELAXED)) + x));
+}
+
+static inline struct live_thread *rt_of(struct fathom_thread_ *hot)
+{
+    return (struct live_thread *)hot;
+}
+
+#endif

@@ -1,0 +1,137 @@
+/* rt_clock.c - the cycle counter where it can be trusted, CLOCK_MONOTONIC where not, and how
+ * one is turned into the other.  Nothing waits at the start: a first pair of readings is taken
+ * then, a second at each report, and the rate is known as well as the time between is long.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/rt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "base/clock.h"
+
+enum { TRIES = 7, PAIRS = 64, ENOUGH_NS = 2000000 };
+
+uint64_t fathom_now_ns(void)
+{
+    return clock_mono_ns();
+}
+
+uint64_t rt_ticks(void)
+{
+    return rt.slow_clock ? clock_mono_ns() : fathom_cycles();
+}
+
+/* The kernel measures the counter against other clocks and leaves it when it drifts. */
+static bool kernel_left_the_counter(void)
+{
+    char name[32] = "";
+    int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                  O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    if (read(fd, name, sizeof name - 1) < 0)
+        name[0] = 0;
+    close(fd);
+    return !strncmp(name, "hpet", 4) || !strncmp(name, "acpi_pm", 7) ||
+           !strncmp(name, "jiffies", 7) || !strncmp(name, "refined", 7);
+}
+
+static bool counter_is_steady(void)
+{
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+
+    if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & 1u << 8))
+        return false;
+    return !kernel_left_the_counter();
+#elif defined(__aarch64__)
+    return true; /* the architecture says so */
+#else
+    return false;
+#endif
+}
+
+/* Both clocks at one instant: the tightest of a few tries, so that an interruption between
+ * the readings does not count. */
+static void read_both(uint64_t *ticks, uint64_t *ns)
+{
+    uint64_t best = UINT64_MAX;
+
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t before = rt_ticks(), now = clock_mono_ns(), after = rt_ticks();
+
+        if (after - before < best) {
+            best = after - before;
+            *ticks = before + (after - before) / 2;
+            *ns = now;
+        }
+    }
+}
+
+/* What a zone finds between its own two readings, and what both cost the program. */
+static void measure_overhead(struct live_header *h)
+{
+    uint64_t inner = UINT64_MAX, first = rt_ticks(), last = first;
+
+    for (int i = 0; i < PAIRS; i++) {
+        uint64_t now = rt_ticks();
+
+        if (now - last < inner)
+            inner = now - last;
+        last = now;
+    }
+    h->inner_ticks = inner;
+    h->pair_ticks = 2 * (last - first) / PAIRS;
+    if (h->pair_ticks > 4 * inner)
+        h->pair_ticks = 4 * inner; /* interrupted */
+}
+
+void rt_clock_init(struct live_header *h)
+{
+    const char *asked = getenv("FATHOM_CLOCK");
+
+    rt.slow_clock = !counter_is_steady() || (asked && !strcmp(asked, "monotonic"));
+    h->clock = rt.slow_clock ? LIVE_NANOSECONDS : LIVE_TICKS;
+    read_both(&h->start_ticks, &h->start_ns);
+    h->last_ticks = h->start_ticks;
+    h->last_ns = h->start_ns;
+    h->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+    measure_overhead(h);
+}
+
+void rt_clock_refine(void)
+{
+    struct live_header *h = rt.head;
+    uint64_t ticks = 0, ns = 0;
+    int saved = errno;
+
+    read_both(&ticks, &ns);
+    if (ns - h->start_ns < ENOUGH_NS) {
+        struct timespec t = { 0, ENOUGH_NS };
+
+        nanosleep(&t, NULL);
+        read_both(&ticks, &ns);
+    }
+    rt_put(&h->last_ticks, ticks);
+    rt_put(&h->last_ns, ns);
+    errno = saved;
+}
+
+/* log2(m) for m in [1,2) by the series of artanh: x = (m-1)/(m+1), 2/ln2 (x + x^3/3 + ...). */
+double rt_log2(double x)
+{
+    uint64_t bits = live_bits(x);
+    int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+    double m = live_double((bits & 0xfffffffffffffu) | (uint64_t)1023 << 52);
+    double y = (m - 1) / (m + 1), y2 = y * y;
+
+    return exponent + 2.885390081777927 * y * (1 + y2 * (1 / 3.0 + y2 * (1 / 5.0 + y2 / 7.0)));
+}

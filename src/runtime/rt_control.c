@@ -1,0 +1,382 @@
+/* rt_control.c - starting, enabling, clearing, the schedule, and what the environment asks.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/rt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/rt_result.h"
+
+#define DEFAULT_BYTES ((uint64_t)64 << 20)
+#define LEAST_BYTES ((uint64_t)1 << 20)
+#define MOST_BYTES ((uint64_t)2 << 30)
+
+static struct {
+    enum fathom_format format;
+    char path[RT_PATH]; /* "" = standard error */
+    bool at_exit;
+    uint32_t pid;
+} output;
+
+static struct {
+    struct fathom_plan plan;
+    void (*ready)(void *);
+    void *arg;
+    uint64_t step;
+    bool on;
+} plan;
+
+static uint64_t page_round(uint64_t bytes)
+{
+    if (bytes == 0)
+        bytes = DEFAULT_BYTES;
+    if (bytes < LEAST_BYTES)
+        bytes = LEAST_BYTES;
+    if (bytes > MOST_BYTES)
+        bytes = MOST_BYTES;
+    return bytes / LIVE_PAGE * LIVE_PAGE;
+}
+
+static int map_region(const struct fathom_config *c)
+{
+    struct rt_region_config region = { page_round(c->memory_bytes), c->live_path };
+    int rc;
+
+    if (rt.head)
+        return FATHOM_E_STATE;
+    rc = rt_region_map(&region);
+    if (rc < 0)
+        return rc;
+    rt.percentiles = !c->no_percentiles;
+    rt.head->no_percentiles = c->no_percentiles != 0;
+    rt.keep_last = c->keep_last != 0;
+    rt.budget = c->budget_pct / 100;
+    rt.mode = c->mode ? c->mode : FATHOM_MODE_AGGREGATE;
+    rt_thread_init();
+    rt_fork_init();
+    rt_lock();
+    rt_sites_add_waiting();
+    rt_unlock();
+    return 0;
+}
+
+static int enable(bool on)
+{
+    rt_lock();
+    rt.enabled = on;
+    rt_sites_refresh();
+    rt_unlock();
+    if (rt.traces)
+        rt_helper_start();
+    return 0;
+}
+
+/* Fields a caller built against an older header does not have are zero. */
+int fathom_start(const struct fathom_config *cfg)
+{
+    struct fathom_config c = { 0 };
+    int rc;
+
+    if (cfg)
+        memcpy(&c, cfg, cfg->size < sizeof c ? cfg->size : sizeof c);
+    rc = map_region(&c);
+    return rc < 0 ? rc : enable(true);
+}
+
+int fathom_enable(void)
+{
+    int rc = rt_prepare();
+
+    return rc < 0 ? rc : enable(true);
+}
+
+void fathom_disable(void)
+{
+    if (rt.head)
+        enable(false);
+}
+
+int fathom_enabled(void)
+{
+    return rt.enabled;
+}
+
+void rt_stop_measuring(void)
+{
+    rt.enabled = false;
+    for (uint32_t id = 1; id <= LIVE_MAX_SITES; id++)
+        if (rt.site[id])
+            FATHOM_PUT_(rt.site[id]->mode, 0);
+    fathom_thread_now_ = NULL;
+    rt.head = NULL;
+}
+
+/* Running threads are told through the end of their page: their next zone looks up. */
+static void tell(struct live_thread *t)
+{
+    for (int i = 0; i < 2; i++)
+        __atomic_store_n(&t->hot.ring[i].end, 0, __ATOMIC_SEQ_CST);
+}
+
+void fathom_clear(void)
+{
+    struct live_thread *own = rt_of(fathom_thread_now_);
+
+    if (!rt.head)
+        return;
+    rt_lock_threads();
+    rt_put(&rt.head->cleared_ticks, rt_ticks());
+    __atomic_add_fetch(&rt.head->epoch, 1, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < FATHOM_LOST_CAUSES; i++)
+        rt_put(&rt.head->lost[i], 0);
+    for (uint64_t at = __atomic_load_n(&rt.threads, __ATOMIC_ACQUIRE); at;) {
+        struct live_thread *t = (struct live_thread *)(uintptr_t)at;
+
+        if (t == own || __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == 2)
+            rt_thread_reset(t);
+        else
+            tell(t);
+        at = t->next;
+    }
+    rt_unlock_threads();
+}
+
+/* ---- Schedule ---- */
+
+enum phase { PHASE_OFF, PHASE_WARM, PHASE_ACTIVE };
+
+static enum phase phase_of(uint64_t step, bool *first_active, bool *last_active)
+{
+    const struct fathom_plan *p = &plan.plan;
+    uint64_t cycle = (uint64_t)p->wait + p->warmup + p->active, at;
+
+    *first_active = *last_active = false;
+    if (step < p->skip || p->active == 0)
+        return PHASE_OFF;
+    step -= p->skip;
+    if (p->repeat && step / cycle >= p->repeat)
+        return PHASE_OFF;
+    at = step % cycle;
+    if (at < p->wait)
+        return PHASE_OFF;
+    if (at < (uint64_t)p->wait + p->warmup)
+        return PHASE_WARM;
+    *first_active = at == (uint64_t)p->wait + p->warmup;
+    *last_active = at == cycle - 1;
+    return PHASE_ACTIVE;
+}
+
+static void enter_step(void)
+{
+    bool first, last;
+    enum phase phase = phase_of(plan.step, &first, &last);
+
+    if (first)
+        fathom_clear();
+    if ((phase != PHASE_OFF) != rt.enabled)
+        enable(phase != PHASE_OFF);
+}
+
+int fathom_schedule(const struct fathom_plan *p, void (*ready)(void *), void *arg)
+{
+    int rc = rt_prepare();
+
+    if (rc < 0)
+        return rc;
+    if (!p || p->active == 0)
+        return FATHOM_E_FORMAT;
+    plan.plan = *p;
+    plan.ready = ready;
+    plan.arg = arg;
+    plan.step = 0;
+    plan.on = true;
+    enter_step();
+    return 0;
+}
+
+void fathom_step(void)
+{
+    bool first, last;
+
+    if (!plan.on)
+        return;
+    phase_of(plan.step, &first, &last);
+    if (last && plan.ready)
+        plan.ready(plan.arg);
+    plan.step++;
+    enter_step();
+}
+
+/* ---- Environment ---- */
+
+static uint64_t size_of_text(const char *text)
+{
+    char *end = NULL;
+    uint64_t n = text ? strtoull(text, &end, 10) : 0;
+
+    switch (end ? *end : 0) {
+    case 'k': case 'K': return n << 10;
+    case 'm': case 'M': return n << 20;
+    case 'g': case 'G': return n << 30;
+    default: return n;
+    }
+}
+
+static int mode_of_text(const char *text)
+{
+    static const char *const names[] = { "off", "count", "aggregate", "trace", "precise" };
+
+    for (int i = 0; text && i < 5; i++)
+        if (!strcmp(text, names[i]))
+            return i;
+    return 0;
+}
+
+struct format_name {
+    const char *name;
+    int format;
+    bool trace, to_terminal;
+};
+static const struct format_name format_names[] = {
+    { "1", FATHOM_TABLE, false, true },        { "table", FATHOM_TABLE, false, true },
+    { "compact", FATHOM_COMPACT, false, true }, { "json", FATHOM_JSON, false, true },
+    { "csv", FATHOM_CSV, false, true },         { "trace", FATHOM_FILE, true, false },
+    { "fathom", FATHOM_FILE, false, false },    { "collapsed", FATHOM_COLLAPSED, false, false },
+    { "chrome", FATHOM_CHROME, true, false },   { "perfetto", FATHOM_PERFETTO, true, false },
+    { "speedscope", FATHOM_SPEEDSCOPE, true, false }, { "pprof", FATHOM_PPROF, false, false },
+};
+
+static const struct format_name *find_format(const char *text, size_t n)
+{
+    for (size_t i = 0; i < sizeof format_names / sizeof format_names[0]; i++)
+        if (strlen(format_names[i].name) == n && !memcmp(format_names[i].name, text, n))
+            return &format_names[i];
+    return NULL;
+}
+
+static void default_path(const struct format_name *f)
+{
+    static const char *const suffix[] = { "txt", "txt", "json", "csv", "fathom", "folded",
+                                          "json", "pftrace", "speedscope.json", "pb" };
+
+    snprintf(output.path, sizeof output.path, "fathom.%d.%s", (int)getpid(), suffix[f->format]);
+}
+
+/* FORMAT[:PATH]; unknown words are told once and leave measuring off. */
+static const struct format_name *read_profile(const char *text)
+{
+    const char *colon = strchr(text, ':');
+    size_t n = colon ? (size_t)(colon - text) : strlen(text);
+    const struct format_name *f = find_format(text, n);
+
+    if (!f || (colon && strlen(colon + 1) >= sizeof output.path - 8)) {
+        rt_result_complain("FATHOM_PROFILE: unknown format: ", text);
+        return NULL;
+    }
+    output.format = (enum fathom_format)f->format;
+    output.at_exit = true;
+    output.pid = (uint32_t)getpid();
+    if (colon && colon[1])
+        strcpy(output.path, colon + 1);
+    else if (!f->to_terminal)
+        default_path(f);
+    return f;
+}
+
+static const char *live_path(char *path, size_t cap)
+{
+    const char *dir = getenv("FATHOM_RECORD_DIR"), *live = getenv("FATHOM_LIVE");
+
+    if (dir && *dir)
+        snprintf(path, cap, "%s/zones.%d", dir, (int)getpid());
+    else if (live && *live)
+        snprintf(path, cap, "%s", live);
+    else if (output.at_exit && output.path[0])
+        snprintf(path, cap, "%s.live.%d", output.path, (int)getpid());
+    else
+        return NULL;
+    return path;
+}
+
+static int start_from_environment(bool traced)
+{
+    char path[RT_PATH];
+    const char *keep = getenv("FATHOM_KEEP"), *budget = getenv("FATHOM_BUDGET");
+    const char *percentiles = getenv("FATHOM_PERCENTILES");
+    struct fathom_config c = { sizeof c, size_of_text(getenv("FATHOM_MEMORY")),
+                               live_path(path, sizeof path), mode_of_text(getenv("FATHOM_MODE")),
+                               keep && !strcmp(keep, "last"),
+                               percentiles && !strcmp(percentiles, "0"),
+                               budget ? strtod(budget, NULL) : 0 };
+    int rc;
+
+    if (c.mode == 0 && (traced || getenv("FATHOM_RECORD_DIR")))
+        c.mode = FATHOM_MODE_TRACE;
+    rc = map_region(&c);
+    if (rc < 0 && c.live_path) { /* no such folder: better without a file than not at all */
+        c.live_path = NULL;
+        rc = map_region(&c);
+    }
+    return rc;
+}
+
+int rt_prepare(void)
+{
+    if (rt.head)
+        return 0;
+    return start_from_environment(false);
+}
+
+__attribute__((constructor(150))) static void load(void)
+{
+    const char *profile = getenv("FATHOM_PROFILE"), *dir = getenv("FATHOM_RECORD_DIR");
+    const struct format_name *f = NULL;
+    int saved = errno;
+
+    if (profile && *profile && strcmp(profile, "0") != 0)
+        f = read_profile(profile);
+    if ((f || (dir && *dir)) && start_from_environment(f && f->trace) == 0)
+        enable(true);
+    errno = saved;
+}
+
+/* A forked child writes files only, beside its parent's: PATH with its number put in. */
+static void own_path(char *path, size_t cap)
+{
+    const char *dot = strrchr(output.path, '.'), *slash = strrchr(output.path, '/');
+
+    if (output.pid == rt.head->pid)
+        snprintf(path, cap, "%s", output.path);
+    else if (dot && (!slash || dot > slash))
+        snprintf(path, cap, "%.*s.%u%s", (int)(dot - output.path), output.path, rt.head->pid, dot);
+    else
+        snprintf(path, cap, "%s.%u", output.path, rt.head->pid);
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+    char path[RT_PATH + 16];
+    int rc = 0;
+
+    if (!rt.head)
+        return;
+    rt_clock_refine();
+    if (output.at_exit && output.path[0]) {
+        own_path(path, sizeof path);
+        rc = fathom_export(path, output.format);
+        if (rc < 0)
+            rt_result_complain("FATHOM_PROFILE: cannot write ", path);
+    } else if (output.at_exit && output.pid == rt.head->pid) {
+        rc = fathom_report(stderr, output.format, NULL);
+    }
+    rt.head->finished = 1;
+    /* Only what stands in for a lost report goes; a live file that was asked for stays. */
+    if (rt.live_path[0] && output.at_exit && output.path[0] && rc >= 0 &&
+        !getenv("FATHOM_RECORD_DIR") && !getenv("FATHOM_LIVE"))
+        unlink(rt.live_path);
+    enable(false);
+}

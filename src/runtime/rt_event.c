@@ -1,0 +1,401 @@
+/* rt_event.c - operations, counters, gauges, frames, flows, pools, contexts, locks: what is
+ * measured besides plain zones.  SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/rt.h"
+
+#include <string.h>
+
+enum { MAX_LABELS = 64 };
+
+/* ---- Small numbers of texts, found without a lock once they exist ---- */
+
+static uint32_t find_name(const char *text)
+{
+    uint32_t n = __atomic_load_n(&rt.head->n_names, __ATOMIC_ACQUIRE), found = 0;
+
+    if (!text || !*text)
+        return 0;
+    for (uint32_t i = 1; i < n; i++)
+        if (strcmp(rt_name_text(i), text) == 0)
+            return i;
+    if (rt_trylock()) {
+        found = rt_name(text);
+        rt_unlock();
+    }
+    return found;
+}
+
+/* A label of its own line only while a site has few; the rest share "other". */
+static uint32_t bounded_label(struct fathom_node_ *parent, uint32_t site_id, const char *text)
+{
+    uint32_t label = find_name(text), n = 0;
+
+    if (!text || !*text)
+        return 0;
+    for (struct fathom_node_ *c = (struct fathom_node_ *)(uintptr_t)parent->child; c;
+         c = (struct fathom_node_ *)(uintptr_t)c->sibling) {
+        if (c->site_id != site_id || !c->label)
+            continue;
+        if (c->label == label)
+            return label;
+        n++;
+    }
+    if (label && n < MAX_LABELS)
+        return label;
+    rt_lose(FATHOM_LOST_LABEL, 1);
+    return find_name("other");
+}
+
+static struct live_thread *usable(struct fathom_site *s)
+{
+    if (FATHOM_GET_(s->mode) == 2) {
+        if (!rt_trylock())
+            return NULL;
+        if (rt.head)
+            rt_site_register(s);
+        rt_unlock();
+    }
+    if (FATHOM_GET_(s->mode) == 0 || FATHOM_GET_(s->mode) == 2)
+        return NULL;
+    return rt_thread();
+}
+
+/* ---- Operations ---- */
+
+struct fathom_op fathom_op_begin_(struct fathom_site *s, uint64_t bytes, const char *backend)
+{
+    struct fathom_op op = { { NULL, 0 }, bytes, 0, 0 };
+    struct live_thread *t = usable(s);
+    struct rt_key key = { s, s->id, LIVE_IS_OP, 0, 0 };
+    struct fathom_node_ *n;
+
+    if (!t)
+        return op;
+    key.backend = find_name(backend);
+    n = rt_child(t, t->hot.cur, &key);
+    if (!n)
+        return op;
+    op.zone.node = n;
+    FATHOM_PUT_(t->hot.cur, n);
+    FATHOM_ORDER_();
+    if (!(FATHOM_GET_(n->special) & LIVE_COUNTED))
+        op.zone.start = rt_ticks();
+    FATHOM_PUT_(n->open, op.zone.start);
+    return op;
+}
+
+static void fit(struct live_ext *x, double bytes, double ticks, double seconds)
+{
+    rt_fadd(&x->n, 1);
+    rt_fadd(&x->x, bytes);
+    rt_fadd(&x->y, ticks);
+    rt_fadd(&x->xx, bytes * bytes);
+    rt_fadd(&x->xy, bytes * ticks);
+    rt_fadd(&x->yy, ticks * ticks);
+    rt_fadd(&x->t, seconds);
+    rt_fadd(&x->tt, seconds * seconds);
+    rt_fadd(&x->ty, seconds * ticks);
+    if (bytes > 0 && ticks > 0) {
+        double lx = rt_log2(bytes), ly = rt_log2(ticks);
+
+        rt_fadd(&x->ln, 1);
+        rt_fadd(&x->lx, lx);
+        rt_fadd(&x->ly, ly);
+        rt_fadd(&x->lxx, lx * lx);
+        rt_fadd(&x->lxy, lx * ly);
+    }
+}
+
+static void note_repeat(struct live_ext *x, const struct fathom_op *op)
+{
+    uint64_t key = (op->bytes * 0x9e3779b97f4a7c15u ^ op->tag) | 1;
+
+    if (!op->tag)
+        return;
+    for (int i = 0; i < 4; i++) {
+        if (x->key[i] == key) {
+            rt_add(&x->repeats, 1);
+            return;
+        }
+    }
+    rt_put(&x->key[x->key_at++ % 4], key);
+}
+
+void fathom_op_end_(struct fathom_op *op)
+{
+    struct fathom_node_ *n = op->zone.node;
+    struct live_thread *t = rt_of(fathom_thread_now_);
+    struct live_ext *x = t ? rt_ext(t, n) : NULL;
+    struct fathom_zone z = op->zone;
+    uint64_t ticks;
+
+    if (!t)
+        return;
+    if (!z.start) {
+        rt_add(&n->count, 1);
+        if (x)
+            rt_add(&x->untimed, 1);
+        FATHOM_PUT_(t->hot.cur, n->parent);
+        return;
+    }
+    fathom_end_(&z);
+    ticks = rt_ticks() - z.start;
+    if (!x)
+        return;
+    rt_fadd(&x->bytes, (double)op->bytes);
+    rt_fadd(&x->work, (double)op->work);
+    fit(x, (double)op->bytes, (double)ticks,
+        (double)(z.start - rt.head->start_ticks) / 1e9);
+    note_repeat(x, op);
+}
+
+/* The operation moves to another line of the report: it began there. */
+static void move_op(struct fathom_op *op, struct rt_key *key)
+{
+    struct live_thread *t = rt_of(fathom_thread_now_);
+    struct fathom_node_ *n = op->zone.node, *to;
+
+    if (!t || t->hot.cur != n)
+        return; /* something inside is still open: leave it where it is */
+    to = rt_child(t, n->parent, key);
+    if (!to)
+        return;
+    op->zone.node = to;
+    FATHOM_PUT_(to->open, op->zone.start);
+    FATHOM_PUT_(t->hot.cur, to);
+}
+
+void fathom_op_backend(struct fathom_op *op, const char *backend)
+{
+    struct fathom_node_ *n = op->zone.node;
+
+    if (n) {
+        struct rt_key key = { n->site, n->site_id, n->special, find_name(backend), n->label };
+
+        move_op(op, &key);
+    }
+}
+
+void fathom_op_label(struct fathom_op *op, const char *label)
+{
+    struct fathom_node_ *n = op->zone.node;
+
+    if (n) {
+        struct rt_key key = { n->site, n->site_id, n->special, n->backend,
+                              bounded_label(n->parent, n->site_id, label) };
+
+        move_op(op, &key);
+    }
+}
+
+/* ---- Counters, gauges, instants, frames, flows ---- */
+
+static void set_value(struct live_ext *x, double value, bool first)
+{
+    rt_put(&x->last, live_bits(value));
+    if (first || value < live_double(x->low))
+        rt_put(&x->low, live_bits(value));
+    if (first || value > live_double(x->high))
+        rt_put(&x->high, live_bits(value));
+}
+
+static struct fathom_node_ *event_node(struct live_thread *t, struct fathom_site *s,
+                                       const char *label)
+{
+    struct fathom_node_ *root = (struct fathom_node_ *)(uintptr_t)t->root, *n;
+    struct rt_key key = { s, s->id, 0, 0, 0 };
+
+    n = label ? NULL : t->hot.cache[fathom_slot_(root, s)];
+    if (n && n->parent == root && FATHOM_GET_(n->site) == s)
+        return n;
+    if (label)
+        key.label = bounded_label(root, s->id, label);
+    n = rt_child(t, root, &key);
+    if (n && !label)
+        t->hot.cache[fathom_slot_(root, s)] = n;
+    if (n && !n->hist && s->kind != LIVE_FRAME && s->kind != LIVE_LOCK_HOLD)
+        n->hist = rt.no_histogram;
+    return n;
+}
+
+static bool is_traced(const struct fathom_node_ *n, struct live_thread *t)
+{
+    return FATHOM_GET_(n->ring) == &t->hot.ring[1];
+}
+
+static void frame(struct live_thread *t, struct fathom_node_ *n, uint64_t now)
+{
+    uint64_t last = n->open;
+
+    FATHOM_PUT_(n->open, now);
+    if (last && t->hot.cur != n)
+        fathom_count_(n, last, now - last);
+}
+
+void fathom_event_(struct fathom_site *s, double value, uint64_t id, const char *label)
+{
+    struct live_thread *t = usable(s);
+    struct fathom_node_ *n = t ? event_node(t, s, label) : NULL;
+    struct live_ext *x;
+    uint64_t bits = s->kind == LIVE_FLOW ? id : live_bits(value);
+
+    if (!n)
+        return;
+    if (s->kind == LIVE_FRAME) {
+        frame(t, n, rt_ticks());
+        return;
+    }
+    if ((s->kind == LIVE_COUNTER || s->kind == LIVE_GAUGE) && (x = rt_ext(t, n))) {
+        rt_fadd(&x->bytes, value);
+        set_value(x, s->kind == LIVE_COUNTER ? live_double(x->bytes) : value, n->count == 0);
+        bits = x->last;
+    }
+    rt_add(&n->count, 1);
+    if (is_traced(n, t) && s->kind == LIVE_INSTANT)
+        rt_write(t, n, rt_ticks(), 0, NULL);
+    else if (is_traced(n, t))
+        rt_write(t, n, rt_ticks(), 0, &bits);
+}
+
+/* ---- Pools: use is of the program, allocations are of the zone they happen in ---- */
+
+void fathom_pool_(struct fathom_site *s, int64_t bytes)
+{
+    struct live_thread *t = usable(s);
+    struct fathom_node_ *n = t ? event_node(t, s, NULL) : NULL;
+    struct live_ext *x = n ? rt_ext(t, n) : NULL;
+    struct fathom_node_ *in = t ? t->hot.cur : NULL;
+    double use;
+
+    if (!x)
+        return;
+    use = (n->count ? live_double(x->last) : 0) + (double)bytes;
+    set_value(x, use, n->count == 0);
+    rt_add(&n->count, 1);
+    if (bytes > 0) {
+        rt_fadd(&x->bytes, (double)bytes);
+        x = in->parent ? rt_ext(t, in) : NULL;
+        if (x) {
+            rt_add(&x->allocs, 1);
+            rt_fadd(&x->alloc_bytes, (double)bytes);
+        }
+    }
+    if (is_traced(n, t))
+        rt_write(t, n, rt_ticks(), 0, &((struct live_ext *)(uintptr_t)n->ext)->last);
+}
+
+/* ---- Contexts: nodes without a site, with the context's number ---- */
+
+static struct live_context *contexts(void)
+{
+    return (struct live_context *)(uintptr_t)(rt.base +
+                                              (uint64_t)rt.head->contexts_page * LIVE_PAGE);
+}
+
+static uint32_t context_number(uint32_t parent, uint32_t name)
+{
+    uint32_t n = __atomic_load_n(&rt.head->n_contexts, __ATOMIC_ACQUIRE), found = 0;
+
+    for (uint32_t i = 1; i < n; i++)
+        if (contexts()[i].parent == parent && contexts()[i].name == name)
+            return i;
+    if (!rt_trylock())
+        return 0;
+    n = rt.head->n_contexts;
+    if (n < LIVE_MAX_CONTEXTS) {
+        contexts()[n] = (struct live_context){ parent, name };
+        __atomic_store_n(&rt.head->n_contexts, n + 1, __ATOMIC_RELEASE);
+        found = n;
+    }
+    rt_unlock();
+    return found;
+}
+
+fathom_context fathom_context_now(void)
+{
+    struct fathom_thread_ *t = fathom_thread_now_;
+
+    for (struct fathom_node_ *n = t ? t->cur : NULL; n; n = n->parent)
+        if (n->site_id == 0 && n->backend)
+            return n->backend;
+    return 0;
+}
+
+struct fathom_zone fathom_context_enter(fathom_context c)
+{
+    struct fathom_zone z = { NULL, 0 };
+    struct live_thread *t = rt.enabled ? rt_thread() : NULL;
+    struct fathom_node_ *n;
+
+    if (!t || c == 0 || c >= __atomic_load_n(&rt.head->n_contexts, __ATOMIC_ACQUIRE))
+        return z;
+    struct rt_key key = { NULL, 0, LIVE_IS_CONTEXT, c, contexts()[c].name };
+    n = rt_child(t, t->hot.cur, &key);
+    if (!n)
+        return z;
+    n->hist = rt.no_histogram;
+    rt_add(&n->count, 1);
+    FATHOM_PUT_(t->hot.cur, n);
+    z.node = n;
+    return z;
+}
+
+void fathom_context_leave(struct fathom_zone *z)
+{
+    if (z->node && fathom_thread_now_)
+        FATHOM_PUT_(fathom_thread_now_->cur, z->node->parent);
+}
+
+void fathom_context_push_(struct fathom_zone *z, const char *name)
+{
+    uint32_t number;
+
+    if (!rt.enabled || !rt_thread())
+        return;
+    number = find_name(name);
+    if (number)
+        *z = fathom_context_enter(context_number(fathom_context_now(), number));
+}
+
+void fathom_context_pop_(struct fathom_zone *z)
+{
+    fathom_context_leave(z);
+}
+
+/* ---- Locks ---- */
+
+static struct fathom_site *lock_site(struct fathom_site **slot, const char *name, int kind)
+{
+    struct fathom_site *s = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+
+    if (!s && rt.head) {
+        s = fathom_site_get(name, "lock", NULL, 0, kind);
+        __atomic_store_n(slot, s, __ATOMIC_RELEASE);
+    }
+    return s;
+}
+
+struct fathom_zone fathom_lock_wait(struct fathom_lock *l)
+{
+    struct fathom_zone none = { NULL, 0 };
+    struct fathom_site *s = lock_site(&l->wait, l->name, LIVE_LOCK_WAIT);
+
+    return s ? fathom_begin(s) : none;
+}
+
+void fathom_lock_got(struct fathom_lock *l, struct fathom_zone *z)
+{
+    fathom_end(z);
+    l->held_since = z->node ? rt_ticks() : 0;
+}
+
+/* Held time need not nest with zones, so it is a line of its own below the root. */
+void fathom_lock_release(struct fathom_lock *l)
+{
+    struct fathom_site *s = lock_site(&l->hold, l->name, LIVE_LOCK_HOLD);
+    struct live_thread *t = s && l->held_since ? usable(s) : NULL;
+    struct fathom_node_ *n = t ? event_node(t, s, NULL) : NULL;
+
+    if (n)
+        fathom_count_(n, l->held_since, rt_ticks() - l->held_since);
+    l->held_since = 0;
+}

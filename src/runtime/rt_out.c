@@ -1,0 +1,171 @@
+/* rt_out.c - see rt_out.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/rt_out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fathom.h"
+
+enum { FIRST = 1 << 16 };
+
+static bool grow(struct rt_out *o, size_t more)
+{
+    size_t cap = o->cap ? o->cap : FIRST;
+    void *p;
+
+    if (o->failed || more > ((size_t)1 << 40))
+        return false;
+    while (cap - o->n < more)
+        cap *= 2;
+    if (cap == o->cap)
+        return true;
+    p = o->data ? mremap(o->data, o->cap, cap, MREMAP_MAYMOVE)
+                : mmap(NULL, cap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        o->failed = true;
+        return false;
+    }
+    o->data = p;
+    o->cap = cap;
+    return true;
+}
+
+void rt_out_release(struct rt_out *o)
+{
+    if (o->data)
+        munmap(o->data, o->cap);
+    memset(o, 0, sizeof *o);
+}
+
+void rt_out_add(struct rt_out *o, const void *data, size_t n)
+{
+    if (n == 0 || (o->cap - o->n < n && !grow(o, n)))
+        return;
+    memcpy(o->data + o->n, data, n);
+    o->n += n;
+}
+
+void rt_out_str(struct rt_out *o, const char *s)
+{
+    rt_out_add(o, s, strlen(s));
+}
+
+void rt_out_printf(struct rt_out *o, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    if (o->cap - o->n < 1200 && !grow(o, 1200))
+        return;
+    va_start(ap, fmt);
+    n = vsnprintf(o->data + o->n, o->cap - o->n, fmt, ap);
+    va_end(ap);
+    if (n > 0)
+        o->n += (size_t)n < o->cap - o->n ? (size_t)n : o->cap - o->n - 1;
+}
+
+void rt_out_json(struct rt_out *o, const char *s)
+{
+    rt_out_str(o, "\"");
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+
+        if (c == '"' || c == '\\')
+            rt_out_printf(o, "\\%c", c);
+        else if (c < 0x20)
+            rt_out_printf(o, "\\u%04x", c);
+        else
+            rt_out_add(o, s, 1);
+    }
+    rt_out_str(o, "\"");
+}
+
+void rt_out_number(struct rt_out *o, double x)
+{
+    if (x != x || x > 1e300 || x < -1e300)
+        rt_out_str(o, "null");
+    else if (x == (double)(int64_t)x && x < 1e15 && x > -1e15)
+        rt_out_printf(o, "%lld", (long long)x);
+    else
+        rt_out_printf(o, "%.10g", x);
+}
+
+void rt_out_csv(struct rt_out *o, const char *s)
+{
+    if (!strpbrk(s, ",\"\n\r")) {
+        rt_out_str(o, s);
+        return;
+    }
+    rt_out_str(o, "\"");
+    for (; *s; s++) {
+        if (*s == '"')
+            rt_out_str(o, "\"");
+        rt_out_add(o, s, 1);
+    }
+    rt_out_str(o, "\"");
+}
+
+void rt_out_uleb(struct rt_out *o, uint64_t x)
+{
+    unsigned char b[10];
+    size_t n = 0;
+
+    for (; x >= 0x80; x >>= 7)
+        b[n++] = (unsigned char)(x | 0x80);
+    b[n++] = (unsigned char)x;
+    rt_out_add(o, b, n);
+}
+
+void rt_out_u32(struct rt_out *o, uint32_t x)
+{
+    rt_out_add(o, &x, 4);
+}
+
+void rt_out_u64(struct rt_out *o, uint64_t x)
+{
+    rt_out_add(o, &x, 8);
+}
+
+static int write_all(int fd, const char *data, size_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(fd, data, n);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return -1;
+        data += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+int rt_out_save(const struct rt_out *o, const char *path)
+{
+    char tmp[1100];
+    int fd;
+
+    if (o->failed)
+        return FATHOM_E_MEMORY;
+    if ((size_t)snprintf(tmp, sizeof tmp, "%s.%d.tmp", path, (int)getpid()) >= sizeof tmp)
+        return FATHOM_E_SYSTEM;
+    fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return FATHOM_E_SYSTEM;
+    if (write_all(fd, o->data, o->n) < 0) {
+        close(fd);
+        unlink(tmp);
+        return FATHOM_E_SYSTEM;
+    }
+    if (close(fd) < 0 || rename(tmp, path) < 0) {
+        unlink(tmp);
+        return FATHOM_E_SYSTEM;
+    }
+    return 0;
+}

@@ -1,0 +1,426 @@
+/* rt_result.c - see rt_result.h.  Self time, percentiles and overhead are worked out here,
+ * when somebody asks, and never while measuring.  SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/rt_result.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/rt.h"
+
+void rt_result_complain(const char *what, const char *about)
+{
+    char line[600];
+    size_t a = strnlen(what, 200), b = strnlen(about, 300);
+
+    memcpy(line, "fathom: ", 8);
+    memcpy(line + 8, what, a);
+    memcpy(line + 8 + a, about, b);
+    line[8 + a + b] = '\n';
+    if (write(STDERR_FILENO, line, a + b + 9) < 0)
+        return;
+}
+
+bool row_is_timed(const struct row *w)
+{
+    return w->kind == LIVE_ZONE || w->kind == LIVE_OP || w->kind == LIVE_FRAME ||
+           w->kind == LIVE_LOCK_WAIT || w->kind == LIVE_LOCK_HOLD;
+}
+
+/* In the tree of time: frames and held locks lie across it. */
+static bool is_nested(const struct row *w)
+{
+    return w->kind == LIVE_ZONE || w->kind == LIVE_OP || w->kind == LIVE_LOCK_WAIT;
+}
+
+/* ---- Merging nodes of threads into rows ---- */
+
+struct merge {
+    struct result *r;
+    uint32_t *slot, mask;
+    uint64_t *hist, hist_used; /* room for one per node */
+    bool per_thread;
+};
+
+static uint64_t hash_text(uint64_t h, const char *s)
+{
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return (h ^ 0xff) * 0x100000001b3u;
+}
+
+static uint32_t row_parent(const struct merge *m, const struct live_node *n)
+{
+    return n->parent == LIVE_NO_NODE ? LIVE_NO_NODE : m->r->row_of[n->parent];
+}
+
+static bool same(const struct merge *m, const struct row *w, const struct live_node *n)
+{
+    if (w->parent != row_parent(m, n) || w->kind != n->kind || w->context != n->context)
+        return false;
+    if (n->parent == LIVE_NO_NODE && m->per_thread)
+        return w->task == n->task;
+    return !strcmp(w->name, n->name) && !strcmp(w->backend, n->backend) &&
+           !strcmp(w->label, n->label);
+}
+
+static uint32_t find_row(struct merge *m, const struct live_node *n)
+{
+    uint64_t h = row_parent(m, n) * 0x9e3779b97f4a7c15u + n->kind;
+    struct result *r = m->r;
+    uint32_t at;
+
+    h = hash_text(hash_text(hash_text(h, n->name), n->backend), n->label);
+    for (at = (uint32_t)(h ^ h >> 32) & m->mask; m->slot[at]; at = (at + 1) & m->mask)
+        if (same(m, &r->row[m->slot[at] - 1], n))
+            return m->slot[at] - 1;
+    m->slot[at] = ++r->n;
+    memset(&r->row[r->n - 1], 0, sizeof r->row[0]);
+    r->row[r->n - 1] = (struct row){
+        .parent = row_parent(m, n), .child = LIVE_NO_NODE, .next = LIVE_NO_NODE,
+        .kind = n->kind, .line = n->line, .context = n->context, .task = n->task,
+        .name = n->name, .file = n->file, .backend = n->backend, .label = n->label,
+        .thread = r->view.task[n->task].name, .min_ticks = UINT64_MAX };
+    return r->n - 1;
+}
+
+static uint64_t *row_hist(struct merge *m, struct row *w)
+{
+    if (!w->hist)
+        w->hist = m->hist + LIVE_BUCKETS * m->hist_used++;
+    return w->hist;
+}
+
+static double ext_word(const uint64_t *at)
+{
+    return live_double(live_word(at));
+}
+
+static void add_ext(struct row *w, const struct live_ext *x)
+{
+    w->untimed += live_word(&x->untimed);
+    w->allocs += (double)live_word(&x->allocs);
+    w->repeats += (double)live_word(&x->repeats);
+    w->bytes += ext_word(&x->bytes);
+    w->work += ext_word(&x->work);
+    w->alloc_bytes += ext_word(&x->alloc_bytes);
+    w->n += ext_word(&x->n), w->x += ext_word(&x->x), w->y += ext_word(&x->y);
+    w->xx += ext_word(&x->xx), w->xy += ext_word(&x->xy), w->yy += ext_word(&x->yy);
+    w->ln += ext_word(&x->ln), w->lx += ext_word(&x->lx), w->ly += ext_word(&x->ly);
+    w->lxx += ext_word(&x->lxx), w->lxy += ext_word(&x->lxy);
+    w->t += ext_word(&x->t), w->tt += ext_word(&x->tt), w->ty += ext_word(&x->ty);
+    if (w->kind == LIVE_POOL)
+        w->last += ext_word(&x->last);
+    else
+        w->last = ext_word(&x->last);
+    if (w->threads == 0 || ext_word(&x->low) < w->low)
+        w->low = ext_word(&x->low);
+    if (w->kind == LIVE_POOL)
+        w->high += ext_word(&x->high); /* a bound: peaks need not coincide */
+    else if (w->threads == 0 || ext_word(&x->high) > w->high)
+        w->high = ext_word(&x->high);
+}
+
+static void add_node(struct merge *m, struct row *w, const struct live_node *n)
+{
+    double ns = m->r->ns_per_tick, total = (double)n->total;
+
+    if (n->is_open) {
+        w->open++;
+        if (m->r->view.now > n->open_since)
+            total += (double)(m->r->view.now - n->open_since);
+    }
+    if (!w->count)
+        w->first = (double)n->first * ns;
+    if (n->ext)
+        add_ext(w, n->ext);
+    w->count += n->count;
+    w->raw_total += total;
+    w->mean += (double)n->total; /* of ended ones, divided later */
+    w->squares += n->squares;
+    if (n->min < w->min_ticks)
+        w->min_ticks = n->min;
+    if (n->max > w->max_ticks)
+        w->max_ticks = n->max;
+    if (n->count || n->is_open)
+        w->threads += m->r->view.task[n->task].ended ? m->r->view.task[n->task].ended : 1;
+    if (total * ns > w->thread_max)
+        w->thread_max = total * ns;
+    w->demoted |= n->is_demoted;
+    if (n->hist)
+        for (int i = 0; i < LIVE_BUCKETS; i++) {
+            uint64_t c = live_word(&n->hist[i]);
+
+            if (c)
+                row_hist(m, w)[i] += c;
+        }
+}
+
+static void add_record(const struct live_record *rec, void *arg)
+{
+    struct merge *m = arg;
+    struct row *w = &m->r->row[m->r->row_of[rec->node]];
+
+    if (!rec->has_value && row_is_timed(w))
+        row_hist(m, w)[live_bucket(rec->duration)]++;
+}
+
+/* ---- Working out ---- */
+
+double rt_percentile(const struct row *w, double share, double ns_per_tick)
+{
+    uint64_t all = 0, below = 0;
+    double want, low, high, x;
+
+    for (int i = 0; w->hist && i < LIVE_BUCKETS; i++)
+        all += w->hist[i];
+    if (all == 0)
+        return 0;
+    want = share * (double)all;
+    for (uint32_t i = 0; i < LIVE_BUCKETS; i++) {
+        if (w->hist[i] == 0 || (double)(below + w->hist[i]) < want) {
+            below += w->hist[i];
+            continue;
+        }
+        low = live_bucket_low(i);
+        high = i + 1 < LIVE_BUCKETS ? live_bucket_low(i + 1) : (double)w->max_ticks;
+        x = low + (high - low) * (want - (double)below) / (double)w->hist[i];
+        if (x > (double)w->max_ticks)
+            x = (double)w->max_ticks;
+        if (x < (double)w->min_ticks)
+            x = (double)w->min_ticks;
+        return x * ns_per_tick;
+    }
+    return (double)w->max_ticks * ns_per_tick;
+}
+
+static double positive(double x)
+{
+    return x > 0 ? x : 0;
+}
+
+static void finish_times(struct result *r, struct row *w, double inner, double outer)
+{
+    double timed = (double)(w->count - (w->untimed < w->count ? w->untimed : w->count));
+    double mean = timed > 0 ? w->mean / timed : 0, variance;
+
+    if (timed > 0 && w->untimed > 0)
+        w->raw_total = mean * (double)w->count; /* every call counted, some timed */
+    variance = timed > 1 ? (w->squares - timed * mean * mean) / (timed - 1) : 0;
+    w->stddev = __builtin_sqrt(positive(variance)) * r->ns_per_tick;
+    w->mean = positive(mean - inner) * r->ns_per_tick;
+    w->min = timed > 0 ? positive((double)w->min_ticks - inner) * r->ns_per_tick : 0;
+    w->max = positive((double)w->max_ticks - inner) * r->ns_per_tick;
+    w->first = positive(w->first - inner * r->ns_per_tick);
+    w->p50 = positive(rt_percentile(w, 0.5, r->ns_per_tick) - inner * r->ns_per_tick);
+    w->p90 = positive(rt_percentile(w, 0.9, r->ns_per_tick) - inner * r->ns_per_tick);
+    w->p99 = positive(rt_percentile(w, 0.99, r->ns_per_tick) - inner * r->ns_per_tick);
+    w->p999 = positive(rt_percentile(w, 0.999, r->ns_per_tick) - inner * r->ns_per_tick);
+    w->total = positive(w->raw_total - (double)w->count * inner -
+                        w->below_calls * (inner + outer)) * r->ns_per_tick;
+    if (w->total > 0 && !w->open && w->count)
+        w->mean = w->total / (double)w->count; /* of what is shown, so that figures agree */
+}
+
+static void roll_up(struct result *r)
+{
+    double inner = (double)r->view.head.inner_ticks;
+    double outer = positive((double)r->view.head.pair_ticks - inner);
+
+    for (uint32_t i = r->n; i-- > 0;) {
+        struct row *w = &r->row[i];
+
+        if (row_is_timed(w))
+            r->calls += w->count - (w->untimed < w->count ? w->untimed : w->count);
+        if (w->parent != LIVE_NO_NODE && is_nested(w)) {
+            r->row[w->parent].below_calls += w->below_calls + (double)(w->count - w->untimed);
+            r->row[w->parent].children_calls += (double)w->count;
+        } else if (w->parent != LIVE_NO_NODE && w->kind == LIVE_CONTEXT) {
+            r->row[w->parent].below_calls += w->below_calls;
+        }
+    }
+    for (uint32_t i = 0; i < r->n; i++)
+        if (row_is_timed(&r->row[i]))
+            finish_times(r, &r->row[i], inner, outer);
+    r->overhead_ns = (double)r->calls * (double)r->view.head.pair_ticks * r->ns_per_tick;
+}
+
+/* A context has no clock of its own: its time is that of what is in it. */
+static void self_times(struct result *r)
+{
+    for (uint32_t i = r->n; i-- > 0;) {
+        struct row *w = &r->row[i];
+
+        w->self = is_nested(w) ? positive(w->total - w->self) : 0;
+        if (w->kind == LIVE_CONTEXT || w->kind == LIVE_ROOT)
+            continue;
+        if (is_nested(w) && w->parent != LIVE_NO_NODE)
+            for (uint32_t up = w->parent; up != LIVE_NO_NODE; up = r->row[up].parent) {
+                r->row[up].self += w->total; /* children's time, until its own turn */
+                if (r->row[up].kind != LIVE_CONTEXT)
+                    break;
+                r->row[up].total += w->total;
+            }
+        r->all_ns += w->self;
+        w->throughput = w->total > 0 && w->bytes > 0 ? w->bytes / (w->total / 1e9) : 0;
+    }
+}
+
+static bool comes_before(const struct row *a, const struct row *b)
+{
+    return a->total > b->total || (a->total == b->total && a->count > b->count);
+}
+
+static void link_rows(struct result *r)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct row *w = &r->row[i];
+        uint32_t *at;
+
+        w->depth = w->parent == LIVE_NO_NODE ? 0 : r->row[w->parent].depth + 1;
+        if (w->parent == LIVE_NO_NODE)
+            continue;
+        for (at = &r->row[w->parent].child;
+             *at != LIVE_NO_NODE && !comes_before(w, &r->row[*at]);)
+            at = &r->row[*at].next;
+        w->next = *at;
+        *at = i;
+    }
+}
+
+/* ---- Putting together ---- */
+
+static int take_memory(struct result *r, struct merge *m)
+{
+    uint32_t n = r->view.n_nodes, slots = 16;
+    size_t rows, ids, table, hist;
+    char *p;
+
+    while (slots < 2 * n)
+        slots *= 2;
+    rows = ((size_t)n + 1) * sizeof *r->row;
+    ids = ((size_t)n + 1) * 4;
+    table = (size_t)slots * 4;
+    hist = (size_t)n * LIVE_BUCKETS * 8;
+    r->bytes = rows + hist + ids + table;
+    p = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return FATHOM_E_MEMORY;
+    r->memory = p;
+    r->row = (struct row *)p;
+    m->hist = (uint64_t *)(p + rows);
+    r->row_of = (uint32_t *)(p + rows + hist);
+    m->slot = (uint32_t *)(p + rows + hist + ids);
+    m->mask = slots - 1;
+    return 0;
+}
+
+static void sum_losses(struct result *r)
+{
+    for (int c = 0; c < FATHOM_LOST_CAUSES; c++) {
+        r->lost[c] = r->view.head.lost[c];
+        for (uint32_t i = 0; i < r->view.n_tasks; i++)
+            r->lost[c] += r->view.task[i].lost[c];
+    }
+}
+
+static double ticks_to(const struct live_view *v)
+{
+    const struct live_header *h = &v->head;
+    uint64_t from = h->cleared_ticks > h->start_ticks ? h->cleared_ticks : h->start_ticks;
+
+    return v->now > from ? (double)(v->now - from) : 0;
+}
+
+int rt_result_of(struct result *r, const void *data, size_t size, bool per_thread)
+{
+    struct merge m = { .r = r, .per_thread = per_thread };
+
+    memset(r, 0, sizeof *r);
+    if (live_open(&r->view, data, size) < 0)
+        return FATHOM_E_FORMAT;
+    if (take_memory(r, &m) < 0) {
+        live_close(&r->view);
+        return FATHOM_E_MEMORY;
+    }
+    r->ns_per_tick = live_ns_per_tick(&r->view.head);
+    for (uint32_t i = 0; i < r->view.n_nodes; i++) {
+        r->row_of[i] = find_row(&m, &r->view.node[i]);
+        add_node(&m, &r->row[r->row_of[i]], &r->view.node[i]);
+    }
+    live_each_record(&r->view, add_record, &m);
+    for (uint32_t i = 0; i < r->view.n_tasks; i++)
+        r->n_threads += r->view.task[i].ended ? r->view.task[i].ended
+                                              : r->view.task[i].tid != 0;
+    sum_losses(r);
+    r->wall_ns = ticks_to(&r->view) * r->ns_per_tick;
+    roll_up(r);
+    self_times(r);
+    link_rows(r);
+    return 0;
+}
+
+int rt_result_take(struct result *r, bool per_thread)
+{
+    int saved = errno, rc;
+
+    if (!rt.head)
+        return FATHOM_E_STATE;
+    rt_clock_refine();
+    rt_lock_threads();
+    rc = rt_result_of(r, rt.head, (size_t)rt.n_pages * LIVE_PAGE, per_thread);
+    rt_unlock_threads();
+    errno = saved;
+    return rc;
+}
+
+void rt_result_free(struct result *r)
+{
+    live_close(&r->view);
+    if (r->memory)
+        munmap(r->memory, r->bytes);
+    memset(r, 0, sizeof *r);
+}
+
+bool rt_result_in(const struct result *r, uint32_t row, const char *context)
+{
+    if (!context)
+        return true;
+    for (; row != LIVE_NO_NODE; row = r->row[row].parent)
+        if (r->row[row].kind == LIVE_CONTEXT && !strcmp(r->row[row].name, context))
+            return true;
+    return false;
+}
+
+const char *rt_result_context(const struct result *r, uint32_t row)
+{
+    for (; row != LIVE_NO_NODE; row = r->row[row].parent)
+        if (r->row[row].kind == LIVE_CONTEXT)
+            return r->row[row].name;
+    return "";
+}
+
+size_t rt_result_path(const struct result *r, uint32_t row, char separator, char *text,
+                      size_t cap)
+{
+    uint32_t chain[64];
+    size_t n = 0, at = 0;
+
+    for (; row != LIVE_NO_NODE && n < 64; row = r->row[row].parent)
+        if (r->row[row].kind < LIVE_ROOT)
+            chain[n++] = row;
+    while (n-- > 0) {
+        const char *name = r->row[chain[n]].name;
+
+        for (; *name; name++)
+            if (at + 2 < cap)
+                text[at++] = *name == separator ? '_' : *name;
+        if (n && at + 2 < cap)
+            text[at++] = separator;
+    }
+    if (cap)
+        text[at] = 0;
+    return at;
+}

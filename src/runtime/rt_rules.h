@@ -1,0 +1,21 @@
+/* rt_rules.h - advice from a result.  Pure: the same rows give the same advice, so tests feed
+ * rows made by hand.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_RUNTIME_RT_RULES_H
+#define FATHOM_RUNTIME_RT_RULES_H
+
+#include "runtime/rt_result.h"
+
+struct rt_advice {
+    const char *rule, *priority;
+    char title[160], evidence[320], estimate[240];
+    const char *description, *example;
+    const char *name;
+    char path[256];
+    double gain; /* share of all time that could be saved at most, 0..1 */
+};
+
+/* The MOST strongest, strongest first.  Returns how many there are. */
+int rt_rules_run(const struct result *r, int most,
+                 void (*visit)(const struct rt_advice *, void *), void *arg);
+
+#endif

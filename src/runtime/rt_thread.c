@@ -1,0 +1,396 @@
+/* rt_thread.c - a thread's part of the region: made at its first zone, and when the thread
+ * ends added to the ended threads of the same name, so that many short threads take no more
+ * room than one.  SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/rt.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static pthread_key_t key;
+static bool have_key;
+static __thread bool gone; /* the thread's end has been dealt with: measure nothing more */
+
+static struct live_thread *thread_at(uint64_t address)
+{
+    return (struct live_thread *)(uintptr_t)address;
+}
+
+static struct live_chunk *chunk_at(uint64_t address)
+{
+    return (struct live_chunk *)(uintptr_t)address;
+}
+
+static struct fathom_node_ *node_at(uint64_t address)
+{
+    return (struct fathom_node_ *)(uintptr_t)address;
+}
+
+/* A page of an ended thread, or a new one at the head of the list. */
+static struct live_thread *take_thread(void)
+{
+    struct live_thread *t;
+    uint64_t page, head;
+
+    for (head = __atomic_load_n(&rt.threads, __ATOMIC_ACQUIRE); head;
+         head = thread_at(head)->next) {
+        uint32_t unused = 0;
+
+        if (__atomic_compare_exchange_n(&thread_at(head)->state, &unused, 3, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return thread_at(head);
+    }
+    page = rt_page(LIVE_THREAD);
+    if (!page)
+        return NULL;
+    t = thread_at(page);
+    t->state = 3;
+    head = __atomic_load_n(&rt.threads, __ATOMIC_RELAXED);
+    do
+        t->next = head;
+    while (!__atomic_compare_exchange_n(&rt.threads, &head, page, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED));
+    return t;
+}
+
+static void clean(struct live_thread *t)
+{
+    uint64_t next = t->next;
+
+    memset(t, 0, offsetof(struct live_thread, next));
+    memset((char *)t + offsetof(struct live_thread, root), 0,
+           offsetof(struct live_thread, state) - offsetof(struct live_thread, root));
+    memset((char *)t + offsetof(struct live_thread, ended), 0,
+           sizeof *t - offsetof(struct live_thread, ended));
+    t->next = next;
+}
+
+struct live_thread *rt_thread_new(uint32_t tid)
+{
+    struct rt_key root_key = { NULL, 0, 0, 0, 0 };
+    struct live_thread *t = take_thread();
+    struct fathom_node_ *root;
+
+    if (!t)
+        return NULL;
+    clean(t);
+    t->tid = tid;
+    t->start_ticks = rt_ticks();
+    t->random = t->start_ticks | 1;
+    t->epoch = __atomic_load_n(&rt.head->epoch, __ATOMIC_RELAXED);
+    root = rt_node_new(t, NULL, &root_key);
+    if (!root) {
+        __atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
+        return NULL;
+    }
+    t->root = (uint64_t)(uintptr_t)root;
+    FATHOM_PUT_(t->hot.cur, root);
+    return t;
+}
+
+struct live_thread *rt_thread(void)
+{
+    struct live_thread *t = rt_of(fathom_thread_now_);
+    int saved = errno;
+    char name[16] = "";
+
+    if (t || gone || !rt.head)
+        return t;
+    prctl(PR_GET_NAME, name);
+    t = rt_thread_new((uint32_t)syscall(SYS_gettid));
+    if (!t) {
+        rt_lose(FATHOM_LOST_THREAD, 1);
+        errno = saved;
+        return NULL;
+    }
+    if (rt_trylock()) {
+        t->name = rt_name(name);
+        rt_unlock();
+    }
+    __atomic_store_n(&t->state, 1, __ATOMIC_RELEASE);
+    fathom_thread_now_ = &t->hot;
+    if (have_key)
+        pthread_setspecific(key, t);
+    errno = saved;
+    return t;
+}
+
+void fathom_thread_name(const char *name)
+{
+    struct live_thread *t = rt.head ? rt_thread() : NULL;
+
+    if (!t)
+        return;
+    rt_lock();
+    t->name = rt_name(name);
+    for (int i = 0; i < 2; i++)
+        if (t->page[i])
+            chunk_at(t->page[i])->name = t->name;
+    for (uint64_t page = t->oldest; page; page = chunk_at(page)->next)
+        chunk_at(page)->name = t->name;
+    rt_unlock();
+}
+
+/* ---- Forgetting ---- */
+
+static void zero_words(uint64_t address, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / 8; i++)
+        rt_put((uint64_t *)(uintptr_t)address + i, 0);
+}
+
+static void zero_node(struct fathom_node_ *n)
+{
+    rt_put(&n->count, 0);
+    rt_put(&n->total, 0);
+    rt_put(&n->min, UINT64_MAX);
+    rt_put(&n->max, 0);
+    rt_put(&n->squares, 0);
+    rt_put(&n->first, 0);
+    if (n->hist && n->hist != rt.no_histogram)
+        zero_words(n->hist, LIVE_PAGE);
+    if (n->ext)
+        zero_words(n->ext, sizeof(struct live_ext));
+}
+
+static void free_trace(struct live_thread *t)
+{
+    if (!t->oldest || !rt_trylock())
+        return;
+    while (t->oldest) {
+        uint64_t next = chunk_at(t->oldest)->next;
+
+        rt_page_free(t->oldest);
+        t->oldest = next;
+        __atomic_sub_fetch(&rt.trace_pages, 1, __ATOMIC_RELAXED);
+    }
+    rt_unlock();
+}
+
+void rt_thread_reset(struct live_thread *t)
+{
+    t->epoch = __atomic_load_n(&rt.head->epoch, __ATOMIC_SEQ_CST);
+    for (uint64_t page = t->node_page; page;
+         page = ((struct live_slot0 *)(uintptr_t)page)->next)
+        for (int i = 1; i < LIVE_NODES_PER_PAGE; i++)
+            if (node_at(page)[i].seq)
+                zero_node(&node_at(page)[i]);
+    memset(t->lost, 0, sizeof t->lost);
+    free_trace(t);
+    t->page[1] = t->oldest ? t->page[1] : 0;
+    FATHOM_PUT_(t->hot.ring[1].end, (uint64_t)0);
+    FATHOM_PUT_(t->hot.ring[1].next, (uint64_t)1 << 62); /* past any page: turn it */
+    if (t->page[0])
+        zero_words(t->page[0] + sizeof(struct live_chunk), LIVE_PAGE - sizeof(struct live_chunk));
+    if (t->trace_full) {
+        __atomic_store_n(&t->trace_full, 0, __ATOMIC_RELAXED);
+        for (uint64_t page = t->node_page; page;
+             page = ((struct live_slot0 *)(uintptr_t)page)->next)
+            for (int i = 1; i < LIVE_NODES_PER_PAGE; i++)
+                if (node_at(page)[i].seq)
+                    rt_node_refresh(&node_at(page)[i], t);
+    }
+}
+
+/* ---- The end of a thread ---- */
+
+static struct live_thread *ended_of(uint32_t name)
+{
+    struct live_thread *t;
+
+    for (uint64_t at = __atomic_load_n(&rt.threads, __ATOMIC_ACQUIRE); at;
+         at = thread_at(at)->next)
+        if (__atomic_load_n(&thread_at(at)->state, __ATOMIC_ACQUIRE) == 2 && thread_at(at)->name == name)
+            return thread_at(at);
+    t = rt_thread_new(0);
+    if (t) {
+        t->name = name;
+        __atomic_store_n(&t->state, 2, __ATOMIC_RELEASE);
+    }
+    return t;
+}
+
+static void add_ext(struct live_ext *to, const struct live_ext *from)
+{
+    uint64_t *a = (uint64_t *)to;
+    const uint64_t *b = (const uint64_t *)from;
+    size_t key_first = offsetof(struct live_ext, key) / 8;
+    size_t value = offsetof(struct live_ext, last) / 8;
+
+    rt_add(&to->untimed, from->untimed);
+    rt_add(&to->allocs, from->allocs);
+    rt_add(&to->repeats, from->repeats);
+    for (size_t i = 2; i < key_first; i++)
+        rt_fadd(&a[i], live_double(b[i]));
+    if (live_double(from->low) < live_double(to->low) || !to->last)
+        rt_put(&to->low, from->low);
+    if (live_double(from->high) > live_double(to->high) || !to->last)
+        rt_put(&to->high, from->high);
+    rt_put(&a[value], b[value]);
+}
+
+static void add_hist(struct fathom_node_ *to, struct fathom_node_ *from)
+{
+    uint64_t *a, *b;
+
+    if (!from->hist || from->hist == rt.no_histogram)
+        return;
+    if (!to->hist) { /* hand the page over */
+        __atomic_store_n(&to->hist, from->hist, __ATOMIC_RELEASE);
+        from->hist = 0;
+        return;
+    }
+    a = (uint64_t *)(uintptr_t)to->hist;
+    b = (uint64_t *)(uintptr_t)from->hist;
+    for (int i = 0; i < LIVE_BUCKETS; i++)
+        rt_add(&a[i], b[i]);
+}
+
+static void add_node(struct live_thread *t, struct fathom_node_ *to, struct fathom_node_ *from)
+{
+    if (!to->count)
+        rt_put(&to->first, from->first);
+    rt_add(&to->count, from->count);
+    rt_add(&to->total, from->total);
+    if (from->min < to->min)
+        rt_put(&to->min, from->min);
+    if (from->max > to->max)
+        rt_put(&to->max, from->max);
+    rt_fadd(&to->squares, live_double(from->squares));
+    if (from->hist == rt.no_histogram)
+        to->hist = from->hist;
+    add_hist(to, from);
+    if (from->ext && rt_ext(t, to))
+        add_ext((struct live_ext *)(uintptr_t)to->ext, (struct live_ext *)(uintptr_t)from->ext);
+}
+
+/* Preorder without recursion; a node's `open` becomes where it went. */
+static void add_tree(struct live_thread *to, struct live_thread *from)
+{
+    struct fathom_node_ *root = node_at(from->root), *n = root;
+
+    root->open = to->root;
+    while (n) {
+        struct fathom_node_ *next = node_at(n->child);
+
+        while (!next && n != root) {
+            next = node_at(n->sibling);
+            n = n->parent;
+        }
+        n = next;
+        if (n) {
+            struct rt_key k = { FATHOM_GET_(n->site), n->site_id, n->special, n->backend, n->label };
+            struct fathom_node_ *parent = node_at(n->parent->open), *twin = NULL;
+
+            if (parent)
+                twin = rt_child(to, parent, &k);
+            n->open = (uint64_t)(uintptr_t)twin;
+            if (twin)
+                add_node(to, twin, n);
+        }
+    }
+}
+
+static void move_records(uint64_t page)
+{
+    uint64_t *r = (uint64_t *)(uintptr_t)(page + sizeof(struct live_chunk));
+
+    for (int i = 0; i < LIVE_RECORDS; i++, r += 2) {
+        uint64_t offset = ((r[1] & 0xffffff) - (rt.base >> 7 & 0xffffff)) & 0xffffff;
+        uint64_t to;
+
+        if (!r[0])
+            continue;
+        to = node_at(rt.base + (offset << 7))->open;
+        rt_put(&r[1], (r[1] & ~(uint64_t)0xffffff) | (to >> 7 & 0xffffff));
+        if (!to)
+            rt_put(&r[0], 0);
+        if (r[1] >> 24 >= LIVE_VALUE && i + 1 < LIVE_RECORDS) {
+            i++;
+            r += 2;
+        }
+    }
+}
+
+static void move_trace(struct live_thread *to, struct live_thread *from)
+{
+    uint64_t page = from->oldest, last = 0;
+
+    for (; page; page = chunk_at(page)->next) {
+        move_records(page);
+        last = page;
+    }
+    if (last) {
+        chunk_at(last)->next = to->oldest;
+        to->oldest = from->oldest;
+    }
+}
+
+static void free_list(uint64_t page)
+{
+    while (page) {
+        uint64_t next = ((struct live_slot0 *)(uintptr_t)page)->next;
+
+        rt_page_free(page);
+        page = next;
+    }
+}
+
+static void free_pages(struct live_thread *t)
+{
+    for (uint64_t page = t->node_page; page;
+         page = ((struct live_slot0 *)(uintptr_t)page)->next)
+        for (int i = 1; i < LIVE_NODES_PER_PAGE; i++) {
+            struct fathom_node_ *n = &node_at(page)[i];
+
+            if (n->hist && n->hist != rt.no_histogram)
+                rt_page_free(n->hist);
+        }
+    free_list(t->node_page);
+    free_list(t->ext_page);
+    if (t->page[0])
+        rt_page_free(t->page[0]);
+}
+
+static void thread_end(void *arg)
+{
+    struct live_thread *t = arg, *to;
+    int saved = errno;
+
+    fathom_thread_now_ = NULL;
+    gone = true;
+    if (!rt.head || t->state != 1)
+        return;
+    if (t->epoch != __atomic_load_n(&rt.head->epoch, __ATOMIC_SEQ_CST))
+        rt_thread_reset(t);
+    if (t->page[0])
+        rt_fold(t, t->page[0]);
+    rt_lock_threads();
+    to = ended_of(t->name);
+    if (!to) {
+        rt_unlock_threads();
+        return; /* stays as it is: its room is lost, its data is not */
+    }
+    if (to->epoch != t->epoch)
+        rt_thread_reset(to);
+    add_tree(to, t);
+    move_trace(to, t);
+    to->ended++;
+    for (int i = 0; i < FATHOM_LOST_CAUSES; i++)
+        to->lost[i] += t->lost[i];
+    rt_lock();
+    free_pages(t);
+    rt_unlock();
+    t->root = t->node_page = t->ext_page = t->oldest = t->page[0] = 0;
+    __atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
+    rt_unlock_threads();
+    errno = saved;
+}
+
+void rt_thread_init(void)
+{
+    have_key = have_key || pthread_key_create(&key, thread_end) == 0;
+}
