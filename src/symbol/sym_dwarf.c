@@ -249,6 +249,21 @@ static bool add_line_only(struct sym_module *m, struct sym_dwarf_unit *u, uint64
     return l->name != NULL;
 }
 
+static uint32_t find_node(struct unit *unit, uint64_t address)
+{
+    uint32_t node;
+
+    if (!unit->index)
+        unit->index = sym_dwarf_unit_new(unit->cu, false);
+    node = sym_dwarf_unit_find(unit->index, address);
+    if (!node && !unit->index->full) {
+        sym_dwarf_unit_free(unit->index);
+        unit->index = sym_dwarf_unit_new(unit->cu, true);
+        node = sym_dwarf_unit_find(unit->index, address);
+    }
+    return node;
+}
+
 static bool dwarf_find(struct sym_module *m, void *state, uint64_t address)
 {
     struct dwarf_state *st = state;
@@ -259,9 +274,7 @@ static bool dwarf_find(struct sym_module *m, void *state, uint64_t address)
     if (at < 0)
         return false;
     unit = &st->unit.v[st->ranges.entry.v[at].name];
-    if (!unit->index)
-        unit->index = sym_dwarf_unit_new(unit->cu);
-    node = sym_dwarf_unit_find(unit->index, address);
+    node = find_node(unit, address);
     if (node ? !add_chain(m, st, unit->index, node, address)
              : !add_line_only(m, unit->index, address))
         return false;

@@ -81,7 +81,7 @@ static bool visit(struct walk *w, Dwarf_Die *die, uint32_t *node, uint32_t *scop
         id = add_node(w, die, 0);
         if (id)
             *node = id;
-        return id != 0;
+        return id != 0 || w->u->full;
     case DW_TAG_inlined_subroutine:
         id = *node ? add_node(w, die, *node) : 0;
         if (id)
@@ -90,7 +90,7 @@ static bool visit(struct walk *w, Dwarf_Die *die, uint32_t *node, uint32_t *scop
     case DW_TAG_lexical_block:
     case DW_TAG_try_block:
     case DW_TAG_catch_block:
-        return *node != 0;
+        return *node != 0 || w->u->full;
     case DW_TAG_namespace:
     case DW_TAG_module:
         *scope = add_scope(w, die, *scope);
@@ -102,7 +102,7 @@ static bool visit(struct walk *w, Dwarf_Die *die, uint32_t *node, uint32_t *scop
             return false;
         *scope = add_scope(w, die, *scope);
         /* Methods are defined outside their class, except in Rust and in local classes. */
-        return *node != 0 || w->u->language == DW_LANG_Rust;
+        return *node != 0 || w->u->full || w->u->language == DW_LANG_Rust;
     default:
         return false;
     }
@@ -192,7 +192,7 @@ static void make_edges(struct walk *w)
     free(open);
 }
 
-struct sym_dwarf_unit *sym_dwarf_unit_new(Dwarf_CU *cu)
+struct sym_dwarf_unit *sym_dwarf_unit_new(Dwarf_CU *cu, bool full)
 {
     struct sym_dwarf_unit *u = mem_zalloc(sizeof *u);
     struct walk *w = mem_alloc(sizeof *w);
@@ -200,6 +200,7 @@ struct sym_dwarf_unit *sym_dwarf_unit_new(Dwarf_CU *cu)
     Dwarf_Die split = { 0 };
 
     w->u = u;
+    u->full = full;
     w->range.v = NULL;
     w->range.n = w->range.cap = w->depth = 0;
     if (dwarf_cu_info(cu, NULL, &type, &u->cu, &split, NULL, NULL, NULL) == 0) {

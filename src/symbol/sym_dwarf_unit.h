@@ -27,6 +27,7 @@ struct sym_dwarf_unit {
     Dwarf_Die cu;   /* has line table and ranges */
     Dwarf_Die tree; /* the same, or the unit in a split file */
     int language;
+    bool full; /* every DIE was looked at */
     VEC(struct sym_dwarf_node) node;
     VEC(struct sym_dwarf_scope) scope; /* sorted by start */
     struct sym_dwarf_edge { /* from here on NODE is innermost (from 1; 0 none) */
@@ -36,7 +37,9 @@ struct sym_dwarf_unit {
     size_t n_edges;
 };
 
-struct sym_dwarf_unit *sym_dwarf_unit_new(Dwarf_CU *cu);
+/* Without FULL, classes and functions that were only inlined are passed over: a third of the
+ * work, and nearly nothing is defined inside them.  (GCC puts lambdas there.) */
+struct sym_dwarf_unit *sym_dwarf_unit_new(Dwarf_CU *cu, bool full);
 void sym_dwarf_unit_free(struct sym_dwarf_unit *u);
 /* Innermost node at ADDRESS, from 1; 0 when no function covers it. */
 uint32_t sym_dwarf_unit_find(const struct sym_dwarf_unit *u, uint64_t address);

@@ -136,13 +136,15 @@ void *sym_module_state(struct sym_module *m, const struct symbolizer *s)
 
 const char *sym_module_name(struct sym_module *m, const char *name, const char **linkage)
 {
-    char *plain = sym_demangle(name);
+    char *plain = sym_demangle(name), *clone;
     const char *kept;
 
     *linkage = plain ? name : NULL;
     if (!plain)
         return name;
-    kept = arena_strndup(&m->arena, plain, strlen(plain));
+    /* Parts and clones the compiler made of a function are that function, as in DWARF. */
+    clone = strstr(plain, " [clone ");
+    kept = arena_strndup(&m->arena, plain, clone ? (size_t)(clone - plain) : strlen(plain));
     free(plain);
     return kept;
 }

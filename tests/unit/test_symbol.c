@@ -274,6 +274,10 @@ TEST(symbol_cxx_names_have_their_scope)
     CHECK(strstr(c[0].name, "outer::(anonymous namespace)::Local::run"));
     CHECK(strstr(c[1].name, "outer::(anonymous namespace)::unseen"));
     CHECK_EQ(c[0].line, 118);
+    CHECK(sym_module_find(m, mark(path, 131), &c) >= 1); /* a lambda, defined inside go() */
+    CHECK_STR(c[0].name, "outer::go(unsigned long)::{lambda()#1}::operator()() const");
+    CHECK_EQ(c[0].source, SYM_DWARF);
+    CHECK(c[0].line == 131 || c[0].line == 130);
     sym_module_close(m);
 }
 

@@ -34,8 +34,16 @@ struct Local {
     }
 };
 }
+template <typename F> __attribute__((noinline)) void call(F f)
+{
+    f();
+}
 void go(uint64_t x)
 {
+    call([=]() __attribute__((noinline)) {
+        keep += x;
+        MARK; /* 131 */
+    });
     Box<long, 3>().put(static_cast<long>(x));
     Local().run(x);
 }
