@@ -24,6 +24,37 @@ static void spare_cold_modules(struct col_session *s, struct sym_resolve *names)
     free(self);
 }
 
+static bool is_root_name(const char *name)
+{
+    static const char *const roots[] = { "_start", "__libc_start_call_main", "__libc_start_main",
+                                         "__libc_start_main_impl", "clone", "clone3", "__clone",
+                                         "__clone3", "start_thread", "thread_start" };
+
+    for (size_t i = 0; i < ARRAY_LEN(roots); i++)
+        if (strcmp(name, roots[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Frame-pointer chains that ended where threads begin were whole. */
+static void judge_ends(struct col_session *s, struct sym_resolve *names)
+{
+    struct col_stack_counts *c = &s->stacks.counts;
+
+    for (uint32_t id = 1; s->stacks.ends.n && id <= s->in.frame.n; id++) {
+        uint64_t n = umap_find(&s->stacks.ends, id);
+        const struct frame *f = &s->in.frame.v[id - 1];
+        struct sym_module *m = n ? sym_resolve_facts(names, f->module)->open : NULL;
+        const struct sym_line *chain;
+
+        if (m && sym_module_find(m, f->address - !!(f->flags & FRAME_RETURN), &chain) &&
+            is_root_name(chain[0].name)) {
+            c->rooted += n;
+            c->lost -= n;
+        }
+    }
+}
+
 void col_names(struct col_session *s)
 {
     struct sym_resolve names;
@@ -39,6 +70,7 @@ void col_names(struct col_session *s)
     spare_cold_modules(s, &names);
     sym_resolve_run(&names);
     sym_resolve_meta(&names);
+    judge_ends(s, &names);
     if (!s->options->no_source)
         col_source_keep(&(struct col_source){ &names, s->self.v, s->self.n, false });
     sym_resolve_release(&names);

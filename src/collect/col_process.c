@@ -241,6 +241,8 @@ static void on_fork(struct col_processes *p, const struct col_record *r)
     struct col_thread *parent = col_process_find_thread(p, r->parent_tid);
     struct col_process *from, *x;
 
+    if (p->no_children && r->pid != r->parent_pid)
+        return;
     if (!parent)
         parent = col_process_thread(p, r->parent_pid, r->parent_tid);
     from = parent->process;

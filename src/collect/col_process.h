@@ -67,6 +67,7 @@ struct col_processes {
     VEC(struct col_thread *) thread;
     struct umap by_pid, by_tid; /* -> index + 1 */
     uint64_t start_ns;          /* of the recording */
+    bool no_children;           /* a fork is told of, but not recorded */
 };
 
 void col_process_init(struct col_processes *p, struct intern *in, struct col_modules *modules);

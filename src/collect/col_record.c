@@ -16,7 +16,7 @@ enum {
     POLL_MS = 50,
     COPY_BYTES = 32 << 10, /* as cheap for the target as 4 KB */
     BIG_COPY_BYTES = 65528, /* the kernel's limit */
-    CHECK_STACKS = 100,     /* before judging how many were cut */
+    CHECK_STACKS = 20, /* before judging how many were cut */
     ATTACH_ROUNDS = 8,
     PRIORITY = -10,
 };
@@ -321,6 +321,7 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
     make_plan(&s);
     if (col_perf_init(&s.perf, &s.plan, e) < 0 || open_all(&s, e) < 0)
         goto out;
+    s.processes.no_children = o->no_children;
     define_metrics(&s);
     if (begin(&s, e) < 0)
         goto out;

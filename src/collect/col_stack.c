@@ -35,6 +35,7 @@ void col_stack_release(struct col_stacks *s)
     unw_cache_free(s->rules);
     umap_release(&s->kernel_frames);
     umap_release(&s->root_frames);
+    umap_release(&s->ends);
 }
 
 static uint32_t truncated_stack(struct col_stacks *s)
@@ -261,6 +262,15 @@ static void count(struct col_stacks *s, const struct user *u)
         s->counts.lost++;
 }
 
+/* Whether a chain reached the root can only be told by the name of its last function. */
+static void note_end(struct col_stacks *s, struct col_thread *t, const struct user *u)
+{
+    bool loaded = false;
+    uint32_t frame = frame_of(s, t->process->space, &u->frames[u->n - 1], &loaded);
+
+    umap_put(&s->ends, frame, umap_find(&s->ends, frame) + 1);
+}
+
 static uint32_t intern_joint(struct col_stacks *s, uint32_t parent, uint32_t frame)
 {
     struct frame f = s->in->frame.v[frame - 1];
@@ -318,6 +328,8 @@ static uint32_t user_part(struct col_stacks *s, struct col_thread *t, const stru
         return 0;
     complete(s, t, r, &u);
     count(s, &u);
+    if (s->graph == COL_GRAPH_FP && u.end != UNW_ROOT)
+        note_end(s, t, &u);
     same = u.end == UNW_ROOT && !u.joined ? same_as_last(t, &u) : 0;
     return intern_user(s, t, &u, same);
 }

@@ -1,0 +1,80 @@
+"""A recording as Python, read through `fathom dump`, for tests that compare it with the truth."""
+import collections
+import json
+import unittest
+
+from support import fathom
+
+TRUNCATED, JOINED = 1, 2
+
+
+class Recording:
+    def __init__(self, path):
+        self.meta, self.table = {}, collections.defaultdict(dict)
+        self.chains, self.samples = collections.defaultdict(list), []
+        self._stacks = {0: ()}
+        for line in fathom("dump", "--json", path).stdout.splitlines():
+            self._take(json.loads(line))
+
+    def _take(self, r):
+        kind = r.pop("record")
+        if kind == "meta":
+            self.meta[r["key"]] = r["value"]
+        elif kind == "location":
+            self.chains[r["frame"]].append(r["function"])
+        elif kind == "sample":
+            self.samples.append(r)
+        elif kind in ("process_update", "thread_update"):
+            self.table[kind.split("_")[0]][r.pop("id")].update(r)
+        elif "number" in r:
+            self.table[kind][r.pop("number")] = r
+
+    def text(self, string):
+        return self.table["string"][string]["text"] if string else ""
+
+    def number(self, key):
+        return float(self.meta.get(key, 0))
+
+    def nothing_lost(self):
+        return self.number("quality.lost") == 0 and self.number("quality.records_lost") == 0
+
+    def names(self, frame):
+        """Functions of a frame, outermost first; inlined ones included."""
+        return [self.text(self.table["function"][f]["name"]) for f in self.chains[frame]] or ["?"]
+
+    def frames(self, stack):
+        """Frame ids of a stack, outermost first."""
+        found = []
+        while stack:
+            node = self.table["stack"][stack]
+            found.append(node["frame"])
+            stack = node["parent"]
+        return found[::-1]
+
+    def stack(self, stack):
+        """Function names of a stack, outermost first."""
+        if stack not in self._stacks:
+            self._stacks[stack] = tuple(n for f in self.frames(stack) for n in self.names(f))
+        return self._stacks[stack]
+
+    def of(self, metric):
+        for number, m in self.table["metric"].items():
+            if self.text(m["name"]) == metric:
+                return [s for s in self.samples if s["metric"] == number]
+        return []
+
+    def share(self, is_in, samples=None):
+        """Percent of the weight whose stack (names, outermost first) satisfies IS_IN."""
+        samples = self.samples if samples is None else samples
+        whole = sum(s["weight"] for s in samples)
+        if not whole:
+            raise AssertionError("no samples")
+        return 100 * sum(s["weight"] for s in samples if is_in(self.stack(s["stack"]))) / whole
+
+    def share_with(self, name, samples=None):
+        return self.share(lambda stack: name in stack, samples)
+
+    def need_samples(self, n):
+        """A starved machine gives too few samples to say anything."""
+        if len(self.samples) < n:
+            raise unittest.SkipTest(f"only {len(self.samples)} samples")

@@ -1,0 +1,279 @@
+"""`fathom record`: what it starts, follows, keeps and says."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from recording import Recording
+from support import FATHOM, SECONDS, Case, fathom, need, need_perf_events, run, workload
+
+
+class Record(Case):
+    def setUp(self):
+        super().setUp()
+        need_perf_events()
+        self.out = self.dir / "p.fathom"
+
+    def start(self, *args, **more):
+        """A recorder in a session of its own, so that nothing of it outlives the test."""
+        more.setdefault("stderr", subprocess.DEVNULL)
+        p = subprocess.Popen([FATHOM, "record", "-o", str(self.out), *map(str, args)],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             start_new_session=True, **more)
+        self.addCleanup(self.end, p)
+        return p
+
+    def end(self, p):
+        try:
+            os.killpg(p.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        p.wait(SECONDS)
+
+    def until(self, true, what):
+        for _ in range(SECONDS * 10):
+            if true():
+                return
+            time.sleep(0.1)
+        self.fail(f"waited too long for {what}")
+
+    def child_of(self, pid):
+        path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+        self.until(lambda: path.read_text().split(), "the command to start")
+        child = int(path.read_text().split()[0])
+        self.until(lambda: "fathom" not in os.readlink(f"/proc/{child}/exe"), "exec")
+        return child
+
+    def test_the_exit_status_passes_through(self):
+        for script, status in (("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)):
+            fathom("record", "-o", self.out, "--", "sh", "-c", script, status=status)
+            self.assertEqual(Recording(self.out).meta["exit_status"], str(status))
+
+    def test_the_older_file_is_kept(self):
+        fathom("record", "-o", self.out, "true")
+        first = self.out.read_bytes()
+        fathom("record", "-o", self.out, "true")
+        self.assertEqual(pathlib.Path(str(self.out) + ".old").read_bytes(), first)
+
+    def test_a_command_that_is_not_there_leaves_things_as_they_were(self):
+        fathom("record", "-o", self.out, "true")
+        first = self.out.read_bytes()
+        done = fathom("record", "-o", self.out, "--", "/no/such/program", status=1)
+        self.assertIn("/no/such/program", done.stderr)
+        self.assertEqual(self.out.read_bytes(), first)
+        self.assertEqual(os.listdir(self.dir), [n for n in os.listdir(self.dir) if n != "p.fathom.old"])
+
+    def test_the_default_name_is_profile_fathom(self):
+        fathom("record", "true", cwd=self.dir)
+        self.assertTrue((self.dir / "profile.fathom").exists())
+
+    def test_standard_output_carries_a_profile(self):
+        done = run(FATHOM, "record", "-o", "-", "--", "sh", "-c", "exec >/dev/null; true", text=False)
+        self.out.write_bytes(done.stdout)
+        self.assertEqual(Recording(self.out).meta["exit_status"], "0")
+
+    def test_the_summary_names_the_next_command(self):
+        done = fathom("record", "-o", self.out, "true")
+        lines = done.stderr.strip().splitlines()
+        self.assertEqual(len(lines), 3, done.stderr)
+        self.assertIn("0 lost", lines[0])
+        self.assertIn(f"fathom report {self.out}", lines[2])
+        self.assertEqual(fathom("record", "-q", "-o", self.out, "true").stderr, "")
+
+    def test_the_quality_of_the_recording_is_in_the_file(self):
+        r = Recording(self.record(workload("split"), "20"))
+        for key in ("samples", "lost", "records_lost", "throttled", "stacks", "rooted", "truncated",
+                    "joined", "unreadable", "recorder_cpu_ns", "target_cpu_ns", "ring_bytes"):
+            self.assertTrue(r.meta["quality." + key].isdigit(), key)
+        for key in ("producer", "command", "host", "kernel", "arch", "cpus", "clock", "date", "events",
+                    "rate_asked", "rung", "call_graph", "duration_ns", "start_ns", "stack_bytes"):
+            self.assertTrue(r.meta[key], key)
+        self.assertEqual(int(r.meta["quality.samples"]), len(r.samples))
+        self.assertEqual(r.meta["rate_asked"], "999")
+
+    def test_times_lie_within_the_recording(self):
+        r = Recording(self.record(workload("split"), "20"))
+        start, duration = r.number("start_ns"), r.number("duration_ns")
+        for s in r.samples:
+            self.assertGreaterEqual(s["time_ns"], start)
+            self.assertLessEqual(s["time_ns"], start + duration)
+
+    def test_several_events_are_several_metrics(self):
+        r = Recording(self.record(workload("split"), "20", options=["-e", "cpu-clock,page-faults"]))
+        self.assertEqual([r.text(m["name"]) for m in r.table["metric"].values()], ["cpu", "page-faults"])
+        self.assertTrue(r.of("cpu"))
+
+    def test_an_event_that_does_not_exist_is_refused(self):
+        done = fathom("record", "-o", self.out, "-e", "no-such-event", "true", status=2)
+        self.assertIn("no-such-event", done.stderr)
+        self.assertFalse(self.out.exists())
+
+    def test_wrong_command_lines_are_refused(self):
+        for args in (["-gfoo", "true"], ["-gdwarf,99999999", "true"], ["-p", "x"], [], ["--pin", "x", "true"],
+                     ["-a", "-p", "1"], ["-g", "fp", "true"], ["-F", "1000000", "true"]):
+            done = fathom("record", "-o", self.out, *args, status=2)
+            self.assertTrue(done.stderr, args)
+            self.assertFalse(self.out.exists(), args)
+
+    def test_last_branch_records_work_or_are_refused_with_a_sentence(self):
+        done = fathom("record", "-o", self.out, "-glbr", "true", status=None)
+        if done.returncode:
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("last-branch", done.stderr)
+
+    def test_without_a_graph_only_the_place_is_kept(self):
+        r = Recording(self.record(workload("split"), "20", options=["--call-graph", "none"]))
+        user = [r.frames(s["stack"]) for s in r.samples]
+        self.assertTrue(all(len(s) <= 1 for s in user))
+
+    def test_a_pinned_recorder_still_sees_its_target(self):
+        need("taskset")
+        cpus = sorted(os.sched_getaffinity(0))
+        if len(cpus) < 2:
+            self.skipTest("one CPU")
+        run("taskset", "-c", cpus[0], FATHOM, "record", "-o", self.out, "--pin", cpus[1], "--",
+            workload("split"), "20")
+        r = Recording(self.out)
+        r.need_samples(20)
+        self.assertEqual({s["cpu"] for s in r.samples}, {cpus[1]})
+
+    def test_the_command_keeps_no_descriptor_or_signal_mask_of_ours(self):
+        script = "ls -l /proc/self/fd; grep -E 'SigBlk|SigIgn' /proc/self/status"
+        plain = run("sh", "-c", script).stdout
+        under = run(FATHOM, "record", "-q", "-o", self.out, "--", "sh", "-c", script).stdout
+        self.assertEqual(len(plain.splitlines()), len(under.splitlines()))
+        self.assertEqual(plain.splitlines()[-2:], under.splitlines()[-2:])
+
+    def test_children_are_left_out_when_asked(self):
+        command = ["sh", "-c", f"'{workload('split')}' 20; true"]
+        r = Recording(self.record(*command, options=["--no-children"]))
+        self.assertEqual(len(r.table["process"]), 1)
+        r = Recording(self.record(*command))
+        self.assertEqual(len(r.table["process"]), 2 if r.nothing_lost() else len(r.table["process"]))
+
+    def test_a_running_process_is_attached_to(self):
+        target = subprocess.Popen([workload("deep"), "100000000"], stdout=subprocess.DEVNULL)
+        self.addCleanup(target.wait)
+        self.addCleanup(target.kill)
+
+        def check():
+            fathom("record", "-o", self.out, "-p", target.pid, "-d", "1")
+            r = Recording(self.out)
+            r.need_samples(50)
+            self.assertGreater(r.share_with("f1"), 90)
+            self.assertEqual([p["pid"] for p in r.table["process"].values()], [target.pid])
+        self.eventually(check)
+
+    def test_all_threads_of_a_running_process_are_seen(self):
+        target = subprocess.Popen([workload("threads"), "20", "100000000000"], stdout=subprocess.DEVNULL)
+        self.addCleanup(target.wait)
+        self.addCleanup(target.kill)
+        tasks = pathlib.Path(f"/proc/{target.pid}/task")
+        self.until(lambda: len(list(tasks.iterdir())) == 21, "its threads")
+        fathom("record", "-o", self.out, "-p", target.pid, "-d", "1")
+        r = Recording(self.out)
+        self.assertEqual(len(r.table["thread"]), 21)
+
+    def test_a_process_that_ends_ends_the_recording(self):
+        target = subprocess.Popen(["sleep", "2"])
+        self.addCleanup(target.wait)
+        fathom("record", "-o", self.out, "-p", target.pid)
+        self.assertIn("quality.samples", Recording(self.out).meta)
+
+    def test_a_process_that_is_not_there_is_refused(self):
+        done = fathom("record", "-o", self.out, "-p", "4194303", status=1)
+        self.assertIn("4194303", done.stderr)
+
+    def test_a_duration_ends_command_and_recording(self):
+        fathom("record", "-o", self.out, "-d", "0.5", "--", workload("deep"), "100000000",
+               status=128 + signal.SIGTERM)
+        self.assertGreaterEqual(Recording(self.out).number("duration_ns"), 0.5e9)
+
+    def test_a_delay_leaves_the_beginning_out(self):
+        r = Recording(self.record(workload("deep"), "30000", options=["--delay", "0.2"]))
+        for s in r.samples:
+            self.assertGreaterEqual(s["time_ns"], r.number("start_ns") + 0.2e9)
+            self.assertIn("main", r.stack(s["stack"]) + ("main",) * (len(r.stack(s["stack"])) < 5))
+
+    def test_interrupting_finishes_the_file(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            p = self.start("--", workload("deep"), "100000000")
+            self.child_of(p.pid)
+            p.send_signal(number)
+            self.assertEqual(p.wait(SECONDS), 128 + number)
+            self.assertEqual(Recording(self.out).meta["exit_status"], str(128 + number))
+
+    def test_a_killed_recorder_leaves_a_readable_file(self):
+        p = self.start("--", workload("deep"), "100000000")
+        child = self.child_of(p.pid)
+        self.until(lambda: self.out.exists() and self.out.stat().st_size > 2000, "something on disk")
+        p.kill()
+        p.wait(SECONDS)
+        os.kill(child, signal.SIGKILL)
+        r = Recording(self.out)
+        self.assertTrue(r.samples)
+        self.assertIn("command", r.meta)
+
+    def test_the_whole_machine_is_recorded_where_that_is_allowed(self):
+        done = fathom("record", "-o", self.out, "-a", "-d", "0.5", status=None)
+        if done.returncode:
+            self.assertIn("whole machine", done.stderr)
+            self.skipTest("not allowed here")
+        self.assertIn("quality.samples", Recording(self.out).meta)
+
+    def test_reading_commands_record_a_command_first(self):
+        done = fathom("report", "--", workload("split"), "20")
+        self.assertIn("spin", done.stdout)
+
+
+class Unprivileged(Case):
+    """As `nobody`, with no capability: what an ordinary user gets."""
+
+    def setUp(self):
+        super().setUp()
+        need_perf_events()
+        need("setpriv")
+        if os.geteuid() != 0:
+            self.skipTest("not root, so the other tests were this one")
+        self.user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+                     "--inh-caps=-all", "--bounding-set=-all"]
+        os.chmod(self.dir, 0o777)
+        for p in (FATHOM, workload("split")):
+            shutil.copy(p, self.dir)
+            os.chmod(self.dir / pathlib.Path(p).name, 0o755)
+        done = run(*self.user, self.dir / "fathom", "version", status=None, cwd=self.dir)
+        if done.returncode:
+            self.skipTest("nobody cannot run the tool here")
+
+    def record_as_nobody(self, *args, status=0):
+        env = dict(os.environ, FATHOM_CACHE=str(self.dir / "nobody"))
+        return run(*self.user, self.dir / "fathom", "record", "-o", self.dir / "u.fathom", *args,
+                   status=status, env=env, cwd=self.dir)
+
+    def test_user_space_is_recorded_and_the_summary_says_so(self):
+        done = self.record_as_nobody("--", "./split", "20", status=None)
+        if done.returncode:
+            self.assertIn("perf_event_paranoid", done.stderr)
+            self.skipTest("perf_event_open is refused to ordinary users")
+        r = Recording(self.dir / "u.fathom")
+        self.assertIn(r.meta["rung"], ("user", "kernel+user"))
+        if r.meta["rung"] == "user":
+            self.assertIn("paranoid", r.meta["rung_why"])
+            self.assertIn("sysctl", r.meta["remedy"])
+            self.assertFalse([f for f in r.table["frame"].values() if f["kind"] == 1])
+        r.need_samples(50)
+        self.assertGreater(r.share_with("spin"), 90)
+
+    def test_a_refusal_says_what_to_do(self):
+        done = self.record_as_nobody("-a", "-d", "0.2", status=None)
+        if done.returncode == 0:
+            self.skipTest("this machine lets ordinary users record everything")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "paranoid|container")
+
+
+if __name__ == "__main__":
+    unittest.main()
