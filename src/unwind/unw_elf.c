@@ -27,8 +27,10 @@ static const unsigned char *elf_bytes(struct unw_elf *elf, uint64_t offset, uint
     while (done < n) {
         ssize_t got = pread(elf->fd, p + done, n - done, (off_t)(offset + done));
 
-        if (got <= 0)
+        if (got <= 0) {
+            elf->incomplete = true;
             return NULL;
+        }
         done += (size_t)got;
     }
     return p;

@@ -34,6 +34,7 @@ struct unw_elf {
     struct unw_segment code[UNW_ELF_SEGMENTS];
     unsigned n_code;
     struct unw_section eh_frame, debug_frame;
+    bool incomplete; /* a read came short: the file has changed under us */
     uint64_t text, got; /* bases of relative encodings; 0 when absent */
 };
 

@@ -21,6 +21,7 @@ struct unw_table {
     unsigned n_code;
     int fd; /* -1 once prepared */
     uint64_t file_size;
+    struct timespec changed; /* the file's inode, when it was opened */
     uint8_t build_id[MOST_BUILD_ID];
     size_t build_id_size;
     bool from_cache;
@@ -50,15 +51,19 @@ struct unw_table *unw_table_build(const void *image, size_t size, struct err *e)
     return t;
 }
 
-/* Compile the file at t->fd.  A file that has become unreadable gives an empty table. */
-static void table_compile(struct unw_table *t)
+/* Compile the file at t->fd; false when it has changed since it was opened, so that the result
+ * is good for this run at best.  A file that has become unreadable gives an empty table. */
+static bool table_compile(struct unw_table *t)
 {
     struct unw_elf elf = { .fd = t->fd, .size = t->file_size };
+    struct stat st;
+    bool whole = unw_elf_read(&elf, NULL) == 0 && !elf.incomplete;
 
-    if (unw_elf_read(&elf, NULL) < 0)
-        elf.machine = t->machine;
+    elf.machine = t->machine;
     unw_table_compile(&t->body, &elf);
     unw_elf_release(&elf);
+    return whole && fstat(t->fd, &st) == 0 && (uint64_t)st.st_size == t->file_size &&
+           st.st_ctim.tv_sec == t->changed.tv_sec && st.st_ctim.tv_nsec == t->changed.tv_nsec;
 }
 
 void unw_table_prepare(const struct unw_table *table)
@@ -76,8 +81,7 @@ void unw_table_prepare(const struct unw_table *table)
                     t->body.header->arch == (uint32_t)t->machine->arch;
     if (!t->from_cache) {
         unw_body_release(&t->body);
-        table_compile(t);
-        if (keep)
+        if (table_compile(t) && keep)
             unw_cache_file_store(&t->body, path, key);
     }
     close(t->fd);
@@ -99,6 +103,7 @@ struct unw_table *unw_table_open(int fd, const uint8_t *build_id, size_t build_i
     if (unw_elf_open(&elf, e) == 0) {
         t = table_new(&elf);
         t->file_size = elf.size;
+        t->changed = st.st_ctim;
         t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     }
     unw_elf_release(&elf);

@@ -19,22 +19,30 @@ struct slot {
     struct unw_rule rule; /* cfa NONE: code without a rule */
 };
 
+struct set { /* one cache line */
+    struct slot way[2];
+};
+
 struct unw_cache {
-    struct { struct slot way[2]; } set[SETS]; /* a set is one cache line */
+    struct set *set;
+    void *memory; /* of the sets, which begin at a line in it */
     struct unw_walk_stats stats;
 };
 
 struct unw_cache *unw_cache_new(void)
 {
-    void *p = NULL;
+    struct unw_cache *c = mem_zalloc(sizeof *c);
 
-    if (posix_memalign(&p, 64, sizeof(struct unw_cache)) != 0)
-        return mem_zalloc(sizeof(struct unw_cache));
-    return memset(p, 0, sizeof(struct unw_cache));
+    c->memory = mem_zalloc((SETS + 1) * sizeof(struct set)); /* touched only where used */
+    c->set = (void *)(((uintptr_t)c->memory + 63) & ~(uintptr_t)63);
+    return c;
 }
 
 void unw_cache_free(struct unw_cache *c)
 {
+    if (!c)
+        return;
+    free(c->memory);
     free(c);
 }
 

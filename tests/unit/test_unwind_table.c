@@ -132,6 +132,32 @@ TEST(unwind_table_works_where_the_cache_cannot_be_written)
     close(fd);
 }
 
+/* A file that is cut between opening and first use must not poison the cache. */
+TEST(unwind_table_of_a_file_cut_short_is_not_kept)
+{
+    struct map m = { 0 };
+    struct err e = { 0 };
+    const char *path;
+    char dir[2048];
+    struct unw_table *t;
+    int fd;
+
+    use_own_cache();
+    CHECK_EQ(map_open(&m, "/proc/self/exe", &e), 0);
+    path = test_file(m.data, m.size);
+    map_close(&m);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    t = unw_table_open(fd, build_id, sizeof build_id, NULL);
+    CHECK(t != NULL);
+    CHECK_EQ(ftruncate(fd, 5000), 0);
+    unw_table_prepare(t);
+    CHECK_EQ(unw_table_info(t).rows, 0);
+    map_cache_dir(dir, sizeof dir, "unwind");
+    CHECK(access(dir, F_OK) != 0);
+    unw_table_free(t);
+    close(fd);
+}
+
 TEST(unwind_table_knows_function_starts)
 {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
