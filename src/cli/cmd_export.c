@@ -1,5 +1,4 @@
 /* cmd_export.c - a profile as a file of another tool.  SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/filters.h"
 #include "cli/input.h"
-#include "formats/formats.h"
+#include "cli/output.h"
 
 struct export_args {
     struct filters filters;
@@ -62,34 +61,6 @@ static const struct format *choose(const struct export_args *a, struct err *e)
     return NULL;
 }
 
-static int write_to(int fd, const struct format *f, const struct profile *p,
-                    const struct export_args *a, struct err *e)
-{
-    struct export_options o = { .metric = a->filters.metric, .title = a->title };
-    struct out out = out_fd(fd);
-    int rc = f->write(p, &o, &out, e);
-
-    return out_close(&out, e) < 0 ? -1 : rc;
-}
-
-static int write_file(const struct format *f, const struct profile *p,
-                      const struct export_args *a, struct err *e)
-{
-    int fd, rc;
-
-    if (!a->output || strcmp(a->output, "-") == 0)
-        return write_to(STDOUT_FILENO, f, p, a, e);
-    fd = open(a->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return err_sys(e, "%s", a->output);
-    rc = write_to(fd, f, p, a, e);
-    close(fd);
-    if (rc == 0)
-        return 0;
-    unlink(a->output);
-    return err_wrap(e, "%s", a->output);
-}
-
 static int export_run(void *args, const struct opts_rest *rest, struct err *e)
 {
     const struct export_args *a = args;
@@ -110,7 +81,9 @@ static int export_run(void *args, const struct opts_rest *rest, struct err *e)
         return -1;
     rc = filters_apply(&a->filters, p, &metric, e);
     if (rc == 0)
-        rc = write_file(f, p, a, e);
+        rc = output_write(a->output, f, p,
+                          &(struct export_options){ .metric = a->filters.metric, .title = a->title },
+                          e);
     profile_free(p);
     return rc;
 }

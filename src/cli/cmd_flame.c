@@ -1,15 +1,12 @@
 /* cmd_flame.c - a flame graph: one page to explore, or a picture.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/filters.h"
 #include "cli/input.h"
-#include "formats/formats.h"
+#include "cli/output.h"
 
 struct flame_args {
     struct filters filters;
@@ -52,25 +49,6 @@ static const struct format *choose_format(const char *output, struct err *e)
     return NULL;
 }
 
-static int write_to(const char *output, const struct format *f, const struct profile *p,
-                    const struct export_options *opt, struct err *e)
-{
-    bool standard = strcmp(output, "-") == 0;
-    int fd = standard ? STDOUT_FILENO : open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    struct out o;
-    int rc;
-
-    if (fd < 0)
-        return err_sys(e, "%s", output);
-    o = out_fd(fd);
-    rc = f->write(p, opt, &o, e);
-    if (out_close(&o, e) < 0)
-        rc = err_wrap(e, "%s", standard ? "standard output" : output);
-    if (!standard)
-        close(fd);
-    return rc;
-}
-
 static int flame_run(void *args, const struct opts_rest *rest, struct err *e)
 {
     struct flame_args *a = args;
@@ -88,7 +66,7 @@ static int flame_run(void *args, const struct opts_rest *rest, struct err *e)
         opt.metric = profile_string(p, p->metric.v[metric - 1].name);
         opt.title = a->title ? a->title : profile_meta(p, "command");
         opt.min_pct = a->filters.min_pct > 0 ? a->filters.min_pct : 0;
-        rc = write_to(output, f, p, &opt, e);
+        rc = output_write(output, f, p, &opt, e);
     }
     if (rc == 0 && !a->output)
         fprintf(stderr, "wrote %s\n", output);

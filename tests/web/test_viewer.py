@@ -15,6 +15,17 @@ main;run;run;step_[i] 25
 main;run;add (x.py:3) 15
 main;wait;hot_[j] 10
 """
+THREADS = """prog   100/100   [000]     1.000000:    1000000 cpu-clock:
+\t          401136 main+0x6 (/bin/prog)
+
+prog   100/100   [000]     1.001000:    1000000 cpu-clock:
+\t          401136 main+0x6 (/bin/prog)
+
+worker   100/101   [001]     1.001000:    1000000 cpu-clock:
+\t          401236 work+0x6 (/bin/prog)
+\t          401250 run+0x10 (/bin/prog)
+
+"""
 FRAME = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
 
 
@@ -192,6 +203,15 @@ class Page(Viewer):
         page.run("""(() => { const m = document.getElementById('metric');
                      m.value = 1; m.dispatchEvent(new Event('change')); })()""")
         self.assertEqual(page.run("fathom.graph.whole"), 20)
+
+    def test_a_thread_can_be_chosen(self):
+        page = self.open(THREADS)
+        choices = page.run("[...document.getElementById('thread').options].map(o => o.textContent)")
+        self.assertEqual(choices, ["All threads", "prog 100 (66.7 %)", "worker 101 (33.3 %)"])
+        page.run("""(() => { const t = document.getElementById('thread');
+                     t.selectedIndex = 2; t.dispatchEvent(new Event('change')); })()""")
+        self.assertEqual(self.names(page, "fathom.graph.childrenOf(0)"), [["run", 1000000]])
+        self.assertIn("h=2", page.run("location.hash"))
 
     def test_the_address_brings_a_view_back(self):
         page = self.open(state="#s=lex&i=1")

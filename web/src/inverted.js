@@ -68,9 +68,9 @@ export class Inverted {
   }
 
   boxes(from, to, least, put, crumb) {
-    const todo = [0];
-    while (todo.length) {
-      const i = todo.pop(), x = this.start[i], w = this.weight[i];
+    const queue = [0];
+    while (queue.length) {
+      const i = queue.pop(), x = this.start[i], w = this.weight[i];
       if (w <= 0 || x >= to || x + w <= from) continue;
       if (w < least) {
         crumb(this.row[i], x, w);
@@ -78,7 +78,7 @@ export class Inverted {
       }
       put(i, this.row[i], x, w);
       const kids = this.childrenOf(i);
-      for (let k = kids.length - 1; k >= 0; k--) todo.push(kids[k]);
+      for (let k = kids.length - 1; k >= 0; k--) queue.push(kids[k]);
     }
   }
 
