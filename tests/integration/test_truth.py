@@ -28,8 +28,15 @@ class Truth(Case):
     def test_two_functions_share_seventy_to_thirty(self):
         self.split("split")
 
-    def test_the_shares_hold_with_frame_pointers(self):
-        self.split("split-fp", "-gfp")
+    def test_frame_pointers_lead_to_the_root_of_a_program_that_keeps_them(self):
+        def check():  # a leaf has no frame of its own, so that its caller f30 may be missing
+            r = self.measure("deep-fp", "30000", options=("-F", "1999", "-gfp"))
+            chain = ("main", *(f"f{i}" for i in range(1, 30)))
+            leaves = [r.stack(s["stack"]) for s in r.samples if "leaf" in r.stack(s["stack"])]
+            right = [s for s in leaves if s[s.index("main") if "main" in s else 0:][:30] == chain]
+            self.assertGreater(len(right), 0.95 * len(leaves))
+            self.assertGreater(len(leaves), 0.4 * len(r.samples))
+        self.eventually(check)
 
     def test_the_shares_hold_with_unwind_tables_alone(self):
         self.split("split", "-gdwarf")

@@ -1,6 +1,6 @@
 /* split.c - two functions with a known share: 70 % in one, 30 % in two.
  * build: split gcc -O2 -g -fomit-frame-pointer -o @OUT@ @IN@
- * build: split-fp gcc -O2 -g -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -o @OUT@ @IN@
+ * build: split-fp gcc -O2 -g -fno-omit-frame-pointer -o @OUT@ @IN@
  * build: split-stripped gcc -O2 -fomit-frame-pointer -s -o @OUT@ @IN@
  * build: split-static gcc -O2 -g -static -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
