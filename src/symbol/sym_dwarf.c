@@ -10,6 +10,7 @@
 #include "symbol/sym_dwarf_path.h"
 #include "symbol/sym_elf.h"
 #include "symbol/sym_table.h"
+#include "symbol/sym_unpack.h"
 
 enum { UNIT_RANGES_MAX = 4 << 20, UNITS_MAX = 1 << 20 };
 
@@ -19,6 +20,7 @@ struct unit {
 };
 
 struct dwarf_state {
+    struct sym_image *unpacked; /* owned, or NULL */
     Dwarf *dwarf;
     struct sym_table ranges; /* name = unit */
     VEC(struct unit) unit;
@@ -119,12 +121,13 @@ static void dwarf_close(void *state)
     sym_dwarf_paths_release(&st->paths);
     sym_table_release(&st->ranges);
     dwarf_end(st->dwarf);
+    sym_image_close(st->unpacked);
     free(st);
 }
 
 static void *dwarf_open(struct sym_module *m)
 {
-    struct sym_image *im = sym_module_file(m);
+    struct sym_image *im = sym_module_file(m), *unpacked = NULL;
     struct dwarf_state *st;
     Dwarf *dwarf;
 
@@ -132,11 +135,16 @@ static void *dwarf_open(struct sym_module *m)
         im = sym_module_debug(m);
     if (!im || !sym_image_has_dwarf(im) || (m->ask.quick && sym_image_is_packed(im)))
         return NULL;
-    dwarf = dwarf_begin_elf(im->elf, DWARF_C_READ, NULL);
-    if (!dwarf)
+    if (sym_image_is_packed(im))
+        unpacked = sym_unpack(im);
+    dwarf = dwarf_begin_elf(unpacked ? unpacked->elf : im->elf, DWARF_C_READ, NULL);
+    if (!dwarf) {
+        sym_image_close(unpacked);
         return NULL;
+    }
     st = mem_zalloc(sizeof *st);
     st->dwarf = dwarf;
+    st->unpacked = unpacked;
     read_units(st);
     read_ranges(st);
     return st;
