@@ -13,7 +13,7 @@
 #include "text/out.h"
 
 enum {
-    LEVEL = 5,            /* of zstd, for numbers: more gains nothing */
+    LEVEL = 5,            /* of zstd, for numbers: more gains little */
     TEXT_LEVEL = 8,       /* names are most of many files */
     FLUSH_BYTES = 1 << 20, /* no more records than STORE_MAX_RECORDS: each takes a byte */
     MIN_ZSTD = 48,        /* a smaller chunk is put down as it is */

@@ -1,8 +1,9 @@
-"""An independent reader of .fathom files, written from docs/format.md alone.
+"""A second reader of .fathom files, in the terms of docs/format.md.
 
     fathom_reader.py FILE    prints every record, as `fathom dump --json FILE` does
 
-It shares no code with fathom: a test compares what both read from the same file.
+It shares no code with fathom, but was written with knowledge of it: it proves that page and
+readers agree, not that the page suffices alone.  A test compares what both read from a file.
 """
 import json
 import struct
