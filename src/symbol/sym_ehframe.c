@@ -102,6 +102,14 @@ static bool starts_find(struct sym_module *m, void *state, uint64_t address)
     return true;
 }
 
+const uint64_t *sym_ehframe_starts(struct sym_module *m, size_t *n)
+{
+    const struct start_state *st = sym_module_state(m, &symbolizer_eh_frame);
+
+    *n = st ? st->n : 0;
+    return st ? st->start : NULL;
+}
+
 const struct symbolizer symbolizer_eh_frame = {
     .name = "eh_frame",
     .about = "function starts from .eh_frame_hdr",

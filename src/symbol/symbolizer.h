@@ -51,6 +51,8 @@ void sym_module_complain(struct sym_module *m, const char *fmt, ...)
 bool sym_module_is_file(const struct sym_module *m); /* not "[kernel]", "[jit]" or nothing */
 /* NAME demangled, kept in the module; *LINKAGE is NAME when that differs, else NULL. */
 const char *sym_module_name(struct sym_module *m, const char *name, const char **linkage);
+/* Where functions begin by .eh_frame_hdr, sorted; NULL and 0 when it has none. */
+const uint64_t *sym_ehframe_starts(struct sym_module *m, size_t *n);
 /* A line of the chain to fill. */
 struct sym_line *sym_module_add(struct sym_module *m);
 

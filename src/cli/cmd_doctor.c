@@ -1,0 +1,150 @@
+/* cmd_doctor.c - what this machine and a binary allow, and what to change.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/doctor_print.h"
+#include "text/progress.h"
+
+struct doctor_args {
+    bool measure, overhead, json;
+    uint64_t rounds;
+    const char *flags, *lang;
+};
+
+static void tell_label(void *context, const char *label)
+{
+    progress_show(context, "measuring: %s", label);
+}
+
+static void tell_run(void *context, size_t run, size_t runs)
+{
+    progress_show(context, "run %zu of %zu", run + 1, runs);
+}
+
+static int check_flags(const struct doctor_args *a, struct err *e)
+{
+    bool profile = false, lang = false;
+
+    if (!a->flags)
+        return a->lang ? err_set(e, ERR_USAGE, "--lang goes with --flags") : 0;
+    for (const struct doc_flags *x = doc_flags; x->profile; x++) {
+        profile |= strcmp(x->profile, a->flags) == 0;
+        lang |= !a->lang || strcmp(x->lang, a->lang) == 0;
+    }
+    if (!profile)
+        return err_set(e, ERR_USAGE, "--flags: fast or instrumented, not \"%s\"", a->flags);
+    if (lang)
+        return 0;
+    err_set(e, ERR_USAGE, "--lang: nothing is known about \"%s\"", a->lang);
+    err_hint(e, "c, rust, cmake, meson, cargo, pybind11 and pyo3 are known");
+    return -1;
+}
+
+static int check(const struct doctor_args *a, const struct opts_rest *rest, struct err *e)
+{
+    if (rest->n > 1)
+        return err_set(e, ERR_USAGE, "one binary or process at a time");
+    if (a->overhead && (!rest->command || !rest->command[0]))
+        return err_set(e, ERR_USAGE, "--overhead needs a command: --overhead -- CMD");
+    if (rest->command && !a->overhead)
+        return err_set(e, ERR_USAGE, "a command goes with --overhead");
+    if (a->rounds < 1 || a->rounds > 1000)
+        return err_set(e, ERR_USAGE, "--rounds: from 1 to 1000");
+    return check_flags(a, e);
+}
+
+static int find_out(struct doctor_findings *f, const struct doctor_args *a,
+                    const struct opts_rest *rest, struct progress *line, struct err *e)
+{
+    if (!a->measure && !a->overhead && !a->flags && !rest->n) {
+        doc_machine(&f->machine);
+        doc_cpu(&f->cpu);
+        doc_ladder(&f->rungs);
+        doc_tools(&f->tools);
+    }
+    f->profile = a->flags;
+    f->lang = a->lang;
+    if (rest->n) {
+        if (doc_binary(&f->binary, rest->v[0], e) < 0)
+            return -1;
+        f->target = rest->v[0];
+    }
+    if (a->measure) {
+        doc_measure(&f->latencies, tell_label, line);
+        if (doc_measure_save(&f->latencies, f->saved, sizeof f->saved, NULL) < 0)
+            f->saved[0] = 0;
+    }
+    f->rounds = a->rounds;
+    return a->overhead ? doc_overhead(&f->costs, rest->command, a->rounds, tell_run, line, e) : 0;
+}
+
+static void release(struct doctor_findings *f)
+{
+    doc_facts_release(&f->machine);
+    doc_facts_release(&f->cpu);
+    doc_facts_release(&f->tools);
+    vec_release(&f->rungs.v);
+    doc_binary_release(&f->binary);
+    vec_release(&f->latencies.v);
+    vec_release(&f->costs.v);
+}
+
+static int doctor_run(void *args, const struct opts_rest *rest, struct err *e)
+{
+    const struct doctor_args *a = args;
+    struct doctor_findings f = { 0 };
+    struct term term = term_of(STDOUT_FILENO);
+    struct out o = out_fd(STDOUT_FILENO);
+    struct progress line;
+    int rc;
+
+    if (check(a, rest, e) < 0)
+        return -1;
+    progress_init(&line, STDERR_FILENO);
+    rc = find_out(&f, a, rest, &line, e);
+    progress_clear(&line);
+    if (rc == 0 && a->json)
+        doctor_json(&f, &o);
+    else if (rc == 0)
+        doctor_text(&f, &o, &term);
+    if (out_close(&o, rc == 0 ? e : NULL) < 0)
+        rc = -1;
+    release(&f);
+    return rc;
+}
+
+static const struct option doctor_options[] = {
+    { OPT_FLAG, 0, "measure", offsetof(struct doctor_args, measure), NULL,
+      "measure latencies and bandwidths of this machine" },
+    { OPT_FLAG, 0, "overhead", offsetof(struct doctor_args, overhead), NULL,
+      "measure what recording costs CMD" },
+    { OPT_U64, 'r', "rounds", offsetof(struct doctor_args, rounds), "N",
+      "rounds of --overhead (5)" },
+    { OPT_STR, 0, "flags", offsetof(struct doctor_args, flags), "PROFILE",
+      "compiler flags of the fast or instrumented build" },
+    { OPT_STR, 0, "lang", offsetof(struct doctor_args, lang), "LANG",
+      "c, rust, cmake, meson, cargo, pybind11, pyo3" },
+    { OPT_FLAG, 0, "json", offsetof(struct doctor_args, json), NULL, "one JSON object" },
+    { 0 },
+};
+
+static const struct opts_table doctor_tables[] = { { doctor_options, 0 }, { 0 } };
+static const struct doctor_args doctor_defaults = { .rounds = 5 };
+
+const struct command cmd_doctor = {
+    .name = "doctor",
+    .summary = "what this machine and a binary allow, and what to change",
+    .usage = "doctor [options] [BINARY | PID]\ndoctor --overhead [options] -- CMD...",
+    .examples = "  fathom doctor                      this machine\n"
+                "  fathom doctor ./prog               how ./prog was built, how to record it\n"
+                "  fathom doctor --measure            caches, memory, system calls, disk\n"
+                "  fathom doctor --overhead -- ./prog what each way of recording costs it\n"
+                "  fathom doctor --flags instrumented --lang cmake",
+    .options = doctor_tables,
+    .args_size = sizeof(struct doctor_args),
+    .defaults = &doctor_defaults,
+    .run = doctor_run,
+};

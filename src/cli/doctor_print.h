@@ -1,0 +1,28 @@
+/* doctor_print.h - the doctor's findings for people and for programs.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_CLI_DOCTOR_PRINT_H
+#define FATHOM_CLI_DOCTOR_PRINT_H
+
+#include "doctor/doc_flags.h"
+#include "doctor/doc_measure.h"
+#include "doctor/doc_overhead.h"
+#include "doctor/doctor.h"
+#include "text/json.h"
+#include "text/term.h"
+
+struct doctor_findings { /* what was asked for; the rest is empty */
+    struct doc_facts machine, cpu, tools;
+    struct doc_rungs rungs;
+    const char *target; /* the binary or process, NULL when none */
+    struct doc_binary binary;
+    struct doc_latencies latencies;
+    char saved[4096]; /* where the latencies are kept, "" */
+    struct doc_costs costs;
+    size_t rounds;
+    const char *profile, *lang; /* --flags; lang NULL: all */
+};
+
+void doctor_text(const struct doctor_findings *f, struct out *o, const struct term *t);
+void doctor_json(const struct doctor_findings *f, struct out *o);
+
+#endif

@@ -1,0 +1,262 @@
+/* doc_binary.c - what a binary is, what that means for a profile, and how to record it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor/doc_build.h"
+#include "doctor/doctor.h"
+#include "symbol/sym_locate.h"
+
+/* Above: the build keeps frame pointers (tail calls and small functions need none); below: it
+ * does not (a few functions need one for stack space of variable size). */
+enum { MANY_PCT = 70, FEW_PCT = 20 };
+
+struct examined {
+    struct sym_module *m;
+    struct sym_image *file;
+    struct doc_producer producer;
+    struct doc_code code;
+    bool dwarf, separate_dwarf, symtab, eh_frame, sanitizer, mcount;
+    bool library; /* nothing that could be started */
+    double frame_pointer_pct, spill_pct; /* of functions; -1 when there were none to look at */
+};
+
+static void add_shape(struct doc_binary *b, struct examined *x)
+{
+    char id[2 * SYM_BUILD_ID_MAX + 1];
+    GElf_Ehdr eh;
+    bool interpreted = false;
+    size_t n = 0;
+
+    if (!gelf_getehdr(x->file->elf, &eh))
+        return;
+    elf_getphdrnum(x->file->elf, &n);
+    for (size_t i = 0; i < n; i++) {
+        GElf_Phdr ph;
+
+        if (gelf_getphdr(x->file->elf, (int)i, &ph))
+            interpreted |= ph.p_type == PT_INTERP;
+    }
+    x->library = eh.e_type == ET_DYN && !interpreted && !eh.e_entry;
+    doc_add(&b->facts, DOC_PLAIN, "type", "kind", NULL, "%s, %s",
+            eh.e_type == ET_EXEC              ? "fixed address (no PIE)"
+            : eh.e_type == ET_DYN && interpreted ? "position-independent (PIE)"
+            : x->library                      ? "shared library"
+            : eh.e_type == ET_DYN             ? "static PIE, or a library that can be started"
+                                              : "neither program nor library",
+            eh.e_machine == EM_X86_64 ? "x86_64" : eh.e_machine == EM_AARCH64 ? "aarch64" : "other");
+    sym_locate_hex(id, x->file->build_id, x->file->build_id_size);
+    doc_add(&b->facts, x->file->build_id_size ? DOC_GOOD : DOC_POOR, "build_id", "build id",
+            x->file->build_id_size ? NULL : "link with -Wl,--build-id", "%s",
+            x->file->build_id_size ? id : "none");
+}
+
+static void add_symbols(struct doc_binary *b, struct examined *x)
+{
+    doc_add(&b->facts, x->symtab ? DOC_GOOD : DOC_POOR, "symbols", "symbols",
+            x->symtab ? NULL : "keep the symbols (no -s, no strip), or install the debug package",
+            "%s", x->symtab ? "not stripped" : "stripped");
+    doc_add(&b->facts, x->dwarf ? DOC_GOOD : DOC_POOR, "debug_info", "debug information",
+            x->dwarf ? NULL : "compile with -g: lines and inlined functions; it costs no speed",
+            "%s", !x->dwarf ? "none" : x->separate_dwarf ? "in a separate file" : "inside");
+}
+
+static void add_flags(struct doc_binary *b, struct examined *x)
+{
+    const struct doc_producer *p = &x->producer;
+    char level[160] = "";
+
+    if (!p->units) {
+        if (x->spill_pct > 30)
+            doc_add(&b->facts, DOC_POOR, "optimisation", "optimisation", "build with -O2",
+                    "none by the look of its code (arguments go to memory at once)");
+        else
+            doc_add(&b->facts, DOC_PLAIN, "optimisation", "optimisation", NULL,
+                    "not recorded (no debug information)%s",
+                    x->spill_pct >= 0 ? "; the code looks optimised" : "");
+        return;
+    }
+    doc_add(&b->facts, DOC_PLAIN, "compiler", "compiler", NULL, "%s", p->compiler);
+    if (p->with_level)
+        snprintf(level, sizeof level, "%s (%zu of %zu units above -O0)", p->level, p->optimised,
+                 p->with_level);
+    else
+        snprintf(level, sizeof level, "not recorded by this compiler; the code looks %s",
+                 x->spill_pct > 30 ? "unoptimised" : "optimised");
+    doc_add(&b->facts,
+            p->with_level ? (p->optimised * 2 >= p->with_level ? DOC_GOOD : DOC_POOR)
+                          : (x->spill_pct > 30 ? DOC_POOR : DOC_PLAIN),
+            "optimisation", "optimisation",
+            p->with_level && p->optimised * 2 < p->with_level ? "build with -O2 before profiling"
+                                                              : NULL,
+            "%s", level);
+    doc_add(&b->facts, DOC_PLAIN, "march", "instruction set", NULL, "%s",
+            *p->march ? p->march : p->with_level ? "the compiler's default" : "not recorded");
+}
+
+static void add_code(struct doc_binary *b, struct examined *x)
+{
+    double pct = x->frame_pointer_pct;
+
+    if (pct < 0)
+        doc_add(&b->facts, DOC_PLAIN, "frame_pointers", "frame pointers", NULL,
+                "unknown: no table of functions");
+    else
+        doc_add(&b->facts, pct >= MANY_PCT ? DOC_GOOD : DOC_PLAIN, "frame_pointers", "frame pointers",
+                NULL, "%s: %.0f %% of %zu functions that call others set one up",
+                pct >= MANY_PCT ? "used" : pct <= FEW_PCT ? "not used" : "used in part", pct,
+                x->code.functions);
+    doc_add(&b->facts, x->eh_frame ? DOC_GOOD : DOC_POOR, "unwind_tables", "unwind tables",
+            x->eh_frame ? NULL : "compile with -fasynchronous-unwind-tables", "%s",
+            x->eh_frame ? "yes (.eh_frame)" : "none");
+    doc_add(&b->facts, DOC_PLAIN, "lto", "link-time optimisation", NULL, "%s",
+            x->producer.lto     ? "yes"
+            : x->producer.units ? "no sign of it"
+                                : "unknown");
+    doc_add(&b->facts, x->sanitizer || x->mcount ? DOC_POOR : DOC_GOOD, "instrumentation",
+            "instrumentation",
+            x->sanitizer || x->mcount ? "its timings say little about the real program" : NULL,
+            "%s", x->sanitizer ? "a sanitizer" : x->mcount ? "-pg, coverage or function hooks" : "none");
+}
+
+/* Symbols that only instrumented code refers to. */
+static void find_instrumentation(struct examined *x, struct sym_image *im, uint32_t type)
+{
+    static const char *const sanitizers[] = { "__asan_init", "__tsan_init", "__msan_init",
+                                              "__ubsan_handle_type_mismatch_v1",
+                                              "__hwasan_init" };
+    static const char *const hooks[] = { "mcount", "_mcount", "__fentry__", "__gcov_init",
+                                         "__llvm_profile_runtime", "__cyg_profile_func_enter" };
+    Elf_Scn *scn = NULL;
+    GElf_Shdr sh;
+
+    while ((scn = elf_nextscn(im->elf, scn))) {
+        Elf_Data *d;
+        size_t n;
+
+        if (!gelf_getshdr(scn, &sh) || sh.sh_type != type || !sh.sh_entsize)
+            continue;
+        x->symtab |= type == SHT_SYMTAB;
+        d = elf_getdata(scn, NULL);
+        n = d ? d->d_size / sh.sh_entsize : 0;
+        for (size_t i = 0; i < n; i++) {
+            GElf_Sym s;
+            const char *name = gelf_getsym(d, (int)i, &s)
+                                   ? elf_strptr(im->elf, sh.sh_link, s.st_name) : NULL;
+
+            for (size_t k = 0; name && k < ARRAY_LEN(sanitizers); k++)
+                x->sanitizer |= strcmp(name, sanitizers[k]) == 0;
+            for (size_t k = 0; name && k < ARRAY_LEN(hooks); k++)
+                x->mcount |= strcmp(name, hooks[k]) == 0;
+        }
+    }
+}
+
+static void examine(struct examined *x)
+{
+    struct sym_image *debug = sym_module_debug(x->m);
+    struct sym_image *dwarf = sym_image_has_dwarf(x->file)             ? x->file
+                              : debug && sym_image_has_dwarf(debug) ? debug
+                                                                    : NULL;
+    size_t n;
+
+    x->dwarf = dwarf != NULL;
+    x->separate_dwarf = dwarf && dwarf == debug;
+    if (dwarf)
+        doc_producer_read(&x->producer, dwarf);
+    find_instrumentation(x, x->file, SHT_SYMTAB);
+    find_instrumentation(x, x->file, SHT_DYNSYM);
+    x->mcount |= x->producer.pg;
+    x->sanitizer |= x->producer.sanitized;
+    x->eh_frame = sym_image_bytes(x->file, ".eh_frame", &n) != NULL && n > 8;
+    doc_code_read(&x->code, x->m);
+    x->frame_pointer_pct = x->spill_pct = -1;
+    if (x->code.functions) {
+        x->frame_pointer_pct = 100.0 * (double)x->code.frame_pointers / (double)x->code.functions;
+        x->spill_pct = 100.0 * (double)x->code.spills / (double)x->code.functions;
+    }
+}
+
+static bool is_unoptimised(const struct examined *x)
+{
+    if (x->producer.with_level)
+        return x->producer.optimised * 2 < x->producer.with_level;
+    return x->spill_pct > 30;
+}
+
+/* The fast build is what ships; the instrumented one is the same code with what a profiler
+ * likes to have: debug information, frame pointers. */
+static void judge(struct doc_binary *b, const struct examined *x, const char *target)
+{
+    bool fp = x->frame_pointer_pct >= MANY_PCT;
+    const char *graph = fp ? "fp" : x->eh_frame ? "auto" : "dwarf";
+
+    if (x->sanitizer || x->mcount)
+        snprintf(b->verdict, sizeof b->verdict,
+                 "slowed build: %s; profile one without", x->sanitizer ? "a sanitizer is in it"
+                                                                       : "hooks are in it");
+    else if (is_unoptimised(x))
+        snprintf(b->verdict, sizeof b->verdict,
+                 "unoptimised build: it spends its time elsewhere than the real one");
+    else if (x->dwarf && fp)
+        snprintf(b->verdict, sizeof b->verdict,
+                 "instrumented build: optimised, with debug information and frame pointers");
+    else if (x->dwarf)
+        snprintf(b->verdict, sizeof b->verdict,
+                 "fast build with debug information: stacks come from unwind tables");
+    else
+        snprintf(b->verdict, sizeof b->verdict,
+                 "fast build: no debug information, so no lines and no inlined functions");
+    b->instrumented = x->dwarf && fp && !is_unoptimised(x) && !x->sanitizer && !x->mcount;
+    b->fast = !b->instrumented && !is_unoptimised(x) && !x->sanitizer && !x->mcount;
+    snprintf(b->command, sizeof b->command, "fathom record -g%s %s", graph,
+             x->library ? "-- PROGRAM (one that loads it)" : target);
+}
+
+static bool is_pid(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+int doc_binary(struct doc_binary *b, const char *path, struct err *e)
+{
+    bool pid = is_pid(path) && access(path, F_OK) != 0;
+    char real[4096], target[4200];
+    struct examined x = { 0 };
+
+    *b = (struct doc_binary){ 0 };
+    if (pid) {
+        snprintf(real, sizeof real, "/proc/%s/exe", path);
+        snprintf(target, sizeof target, "-p %s", path);
+        if (access(real, R_OK) != 0)
+            return err_sys(e, "process %s", path);
+    } else {
+        snprintf(real, sizeof real, "%s", path);
+        snprintf(target, sizeof target, "-- %s%s", strchr(path, '/') ? "" : "./", path);
+    }
+    x.m = sym_module_open(&(struct sym_request){ .path = real });
+    x.file = sym_module_file(x.m);
+    if (!x.file) {
+        const char *problem = sym_module_problem(x.m);
+
+        err_set(e, ERR_FORMAT, "%s", *problem ? problem : "not an ELF file");
+        sym_module_close(x.m);
+        return err_wrap(e, "%s", path);
+    }
+    examine(&x);
+    add_shape(b, &x);
+    add_symbols(b, &x);
+    add_flags(b, &x);
+    add_code(b, &x);
+    judge(b, &x, target);
+    sym_module_close(x.m);
+    return 0;
+}
+
+void doc_binary_release(struct doc_binary *b)
+{
+    doc_facts_release(&b->facts);
+}

@@ -1,0 +1,30 @@
+/* doc_build.h - how a binary was built, read from its debug information and from its code.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_DOCTOR_DOC_BUILD_H
+#define FATHOM_DOCTOR_DOC_BUILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "symbol/symbolizer.h"
+
+/* From DW_AT_producer of the compilation units.  Texts are "" where nothing is known. */
+struct doc_producer {
+    char compiler[96];   /* of most units */
+    char level[16];      /* -O level of most units, "-O2" */
+    char march[64];      /* "-march=..." of most units */
+    size_t units, with_level, optimised; /* units in all; that name their level; above -O0 */
+    bool lto, pg, keeps_frame_pointer, sanitized;
+};
+/* DEBUG holds the DWARF. */
+void doc_producer_read(struct doc_producer *p, struct sym_image *debug);
+
+/* From the first instructions of the functions. */
+struct doc_code {
+    size_t functions;      /* looked at: those that call others */
+    size_t frame_pointers; /* that set up a frame pointer */
+    size_t spills;         /* that store their first argument on the stack at once: -O0 */
+};
+void doc_code_read(struct doc_code *c, struct sym_module *m);
+
+#endif

@@ -1,0 +1,74 @@
+/* doc_ladder.c - each rung of the recorder's ladder, tried; and the programs that help.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/col_probe.h"
+#include "doctor/doctor.h"
+
+static void try_rung(struct doc_rungs *out, const char *name, const char *gives, bool no_kernel,
+                     bool system_wide)
+{
+    struct col_event clock = col_event_clock();
+    int errnum = col_probe_open(&clock, no_kernel, system_wide, false);
+    struct doc_rung *r = vec_add(&out->v);
+    struct col_probe p = { 0 };
+
+    *r = (struct doc_rung){ .name = name, .gives = gives, .holds = errnum == 0 };
+    if (!errnum)
+        return;
+    col_probe_explain(errnum, &p);
+    snprintf(r->why, sizeof r->why, "%s", p.why);
+    snprintf(r->remedy, sizeof r->remedy, "%s", p.remedy);
+}
+
+void doc_ladder(struct doc_rungs *out)
+{
+    try_rung(out, "system-wide", "record -a: every process, kernel and user space", false, true);
+    for (const struct col_rung *r = col_rungs; r->name; r++)
+        try_rung(out, r->name, r->gives, r->no_kernel, false);
+}
+
+static bool on_path(const char *name, char *found, size_t cap)
+{
+    const char *path = getenv("PATH");
+
+    for (size_t n; path && *path; path += n + (path[n] == ':')) {
+        n = strcspn(path, ":");
+        snprintf(found, cap, "%.*s/%s", (int)n, path, name);
+        if (n && access(found, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+void doc_tools(struct doc_facts *f)
+{
+    static const struct {
+        const char *name, *use;
+    } tools[] = {
+        { "valgrind", "simulated caches and branches, memory errors" },
+        { "perf", "comparison; its perf.data files can be read" },
+        { "gdb", "attaching the agent to a running Python" },
+        { "debuginfod-find", "fetching debug files" },
+        { "python3", "the fathom module" },
+        { "gcc", "building" },
+        { "clang", "building" },
+    };
+    char found[512];
+
+    for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
+        bool there = on_path(tools[i].name, found, sizeof found);
+
+        if (there || i < 2)
+            doc_add(f, DOC_PLAIN, tools[i].name, tools[i].name, NULL, "%s (%s)",
+                    there ? found : "not found", tools[i].use);
+    }
+    doc_add(f, getenv("DEBUGINFOD_URLS") ? DOC_GOOD : DOC_PLAIN, "debuginfod", "DEBUGINFOD_URLS",
+            getenv("DEBUGINFOD_URLS")
+                ? NULL
+                : "export DEBUGINFOD_URLS=https://debuginfod.debian.net names system libraries",
+            "%s", getenv("DEBUGINFOD_URLS") ? getenv("DEBUGINFOD_URLS") : "not set");
+}

@@ -1,0 +1,35 @@
+/* doc_overhead.h - what recording costs one program, measured by running it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_DOCTOR_DOC_OVERHEAD_H
+#define FATHOM_DOCTOR_DOC_OVERHEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "stats/stats.h"
+
+struct doc_cost { /* of one way to record; shares in percent of the bare run */
+    const char *graph;
+    uint64_t hz;
+    double cpu_pct, wall_pct;      /* medians over the rounds; 0: costs nothing */
+    struct interval cpu, wall;     /* of those */
+    double recorder_pct;           /* processor time of the recorder, of the program's */
+    double samples, lost, rooted_pct;
+    bool refused;                  /* could not be recorded so; why says more */
+    char why[200];
+};
+
+struct doc_costs {
+    VEC(struct doc_cost) v;
+    double bare_cpu_ns, bare_wall_ns; /* medians */
+};
+
+/* Run COMMAND bare and with each way of recording, ROUNDS times, by turns.  Its output is thrown
+ * away.  TELL is called before each run with its number and how many there are. */
+int doc_overhead(struct doc_costs *out, char *const *command, size_t rounds,
+                 void (*tell)(void *context, size_t run, size_t runs), void *context,
+                 struct err *e);
+
+#endif

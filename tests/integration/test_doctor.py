@@ -1,0 +1,156 @@
+"""`fathom doctor`: what it says of binaries whose build is known, and that the rest is plausible."""
+import json
+import os
+import re
+import subprocess
+import time
+import unittest
+
+from support import SOURCE, Case, fathom, need_perf_events, run, workload
+from test_report import documented
+
+
+def doctor(*args, status=0):
+    return json.loads(fathom("doctor", "--json", *args, status=status).stdout)
+
+
+def facts(name):
+    binary = doctor(workload(name))["binary"]
+    return binary, {f["key"]: f["value"] for f in binary["facts"]}
+
+
+class Binaries(Case):
+    def test_an_instrumented_build_is_known(self):
+        binary, found = facts("doctor-instrumented")
+        self.assertTrue(binary["instrumented"] and not binary["fast"])
+        self.assertIn("-O2", found["optimisation"])
+        self.assertTrue(found["frame_pointers"].startswith("used:"), found["frame_pointers"])
+        self.assertEqual(found["debug_info"], "inside")
+        self.assertEqual(found["instrumentation"], "none")
+        self.assertRegex(binary["command"], r"^fathom record -gfp -- ")
+
+    def test_a_fast_build_is_known(self):
+        binary, found = facts("doctor-fast")
+        self.assertTrue(binary["fast"] and not binary["instrumented"])
+        self.assertEqual(found["symbols"], "stripped")
+        self.assertEqual(found["debug_info"], "none")
+        self.assertEqual(found["build_id"], "none")
+        self.assertIn("no PIE", found["type"])
+        self.assertTrue(found["frame_pointers"].startswith("not used"), found["frame_pointers"])
+        self.assertRegex(binary["command"], r"^fathom record -gauto -- ")
+
+    def test_level_and_instruction_set_come_from_the_debug_information(self):
+        binary, found = facts("doctor-fast-debug")
+        self.assertTrue(binary["fast"])
+        self.assertIn("-O3", found["optimisation"])
+        self.assertEqual(found["march"], "-march=x86-64-v2")
+        self.assertIn("GNU C", found["compiler"])
+
+    def test_an_unoptimised_build_is_known_with_and_without_debug_information(self):
+        for name in ("doctor-O0", "doctor-O0-stripped"):
+            binary, found = facts(name)
+            self.assertIn("unoptimised", binary["verdict"], name)
+            self.assertFalse(binary["fast"] or binary["instrumented"], name)
+
+    def test_instrumentation_is_seen(self):
+        self.assertIn("sanitizer", facts("doctor-asan")[1]["instrumentation"])
+        self.assertIn("-pg", facts("doctor-pg")[1]["instrumentation"])
+        self.assertIn("slowed", facts("doctor-asan")[0]["verdict"])
+
+    def test_link_time_optimisation_is_seen(self):
+        self.assertEqual(facts("doctor-lto")[1]["lto"], "yes")
+        self.assertEqual(facts("doctor-instrumented")[1]["lto"], "no sign of it")
+
+    def test_a_library_is_no_program(self):
+        self.assertIn("PROGRAM", facts("doctor-library")[0]["command"])
+
+    def test_a_running_process_is_described_by_its_program(self):
+        child = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        end = time.monotonic() + 60  # until the exec is done
+        while os.readlink(f"/proc/{child.pid}/exe").rsplit("/", 1)[-1].startswith("python"):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        binary = doctor(str(child.pid))["binary"]
+        self.assertTrue(binary["command"].endswith(f"-p {child.pid}"))
+        self.assertTrue(binary["facts"])
+
+    def test_what_is_no_binary_is_refused(self):
+        done = fathom("doctor", SOURCE / "README.md", status=1)
+        self.assertIn("README.md", done.stderr)
+        fathom("doctor", self.dir / "nothing", status=1)
+        (self.dir / "cut").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(40))
+        fathom("doctor", self.dir / "cut", status=1)
+
+    def test_our_own_tool_is_described_whatever_its_build(self):
+        text = fathom("doctor", os.environ["FATHOM"]).stdout
+        self.assertIn("record it with: fathom record", text)
+
+
+class Machine(Case):
+    def test_members_are_those_of_the_page(self):
+        found = doctor()
+        self.assertLessEqual(set(found), set(documented("## `fathom doctor --json`")))
+        for part in ("machine", "processor", "tools"):
+            for fact in found[part]:
+                self.assertEqual(set(fact), {"key", "value", "state", "advice"})
+        for rung in found["ladder"]:
+            self.assertEqual(set(rung), {"name", "holds", "gives", "why", "remedy"})
+            self.assertEqual(rung["holds"], rung["why"] == "")
+
+    def test_the_kernel_is_the_one_uname_names(self):
+        known = {f["key"]: f["value"] for f in doctor()["machine"]}
+        self.assertIn(os.uname().release, known["kernel"])
+
+    def test_flags_are_printed_for_every_language(self):
+        for profile in ("fast", "instrumented"):
+            found = doctor("--flags", profile)["flags"]
+            self.assertEqual({f["lang"] for f in found},
+                             {"c", "rust", "cmake", "meson", "cargo", "pybind11", "pyo3"})
+        text = fathom("doctor", "--flags", "instrumented", "--lang", "c").stdout
+        self.assertIn("-fno-omit-frame-pointer", text)
+        fathom("doctor", "--flags", "slow", status=2)
+        fathom("doctor", "--flags", "fast", "--lang", "cobol", status=2)
+
+    def test_measured_latencies_are_ordered_as_physics_has_it(self):
+        os.environ["FATHOM_CACHE"] = str(self.dir / "cache")
+        found = doctor("--measure")
+        value = {x["key"]: x["value"] for x in found["latencies"]}
+        page = (SOURCE / "docs/cli/doctor.md").read_text()
+        for x in found["latencies"]:
+            self.assertEqual(set(x), {"key", "label", "unit", "value", "note"})
+            if x["value"] is None:
+                self.assertTrue(x["note"], x["key"])
+        self.assertGreater(value["cycle"], 0.05)
+        if value["l1"] is not None and value["dram"] is not None:
+            self.assertLess(value["l1"], value["dram"])
+        if value["process"] is not None:
+            self.assertGreater(value["process"], value["syscall"])
+        self.assertEqual(json.loads(open(found["saved"]).read())["cycle"], value["cycle"])
+        self.assertIn("O_DIRECT", page)
+
+    def test_overhead_is_measured_for_every_way(self):
+        need_perf_events()
+        found = doctor("--overhead", "-r", "1", "--", workload("split"), "5")["overhead"]
+        self.assertEqual(len(found["ways"]), 6)
+        self.assertGreater(found["bare_cpu_ns"], 0)
+        for way in found["ways"]:
+            self.assertEqual(set(way), set(documented("### `ways`")))
+        fathom("doctor", "--overhead", status=2)
+        fathom("doctor", "--", "true", status=2)
+
+    def test_an_ordinary_user_is_told_what_is_missing(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to become an ordinary user")
+        done = run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all",
+                   "--inh-caps=-all", os.environ["FATHOM"], "doctor", status=None)
+        if done.returncode:
+            self.skipTest(f"cannot run as nobody: {done.stderr.strip()[:200]}")
+        level = int(re.search(r"perf_event_paranoid +(-?\d+)", done.stdout).group(1))
+        if level >= 2:
+            self.assertIn("sysctl kernel.perf_event_paranoid", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
