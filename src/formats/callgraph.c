@@ -1,0 +1,322 @@
+/* callgraph.c - see callgraph.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/callgraph.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 128, MAX_NODES = 1 << 18 };
+static const double smallest_share = 1e-4;
+
+void callgraph_init(struct callgraph *g, struct intern *in, enum frame_kind kind)
+{
+    memset(g, 0, sizeof *g);
+    g->in = in;
+    g->kind = kind;
+}
+
+void callgraph_release(struct callgraph *g)
+{
+    vec_release(&g->function);
+    vec_release(&g->line);
+    vec_release(&g->value);
+    vec_release(&g->taken);
+    vec_release(&g->edge_self);
+    vec_release(&g->edge);
+    umap_release(&g->function_of);
+    umap_release(&g->line_of);
+    umap_release(&g->edge_of);
+}
+
+uint32_t callgraph_function(struct callgraph *g, uint32_t function)
+{
+    uint32_t at = umap_find(&g->function_of, function);
+
+    if (at)
+        return at - 1;
+    vec_push(&g->function, ((struct callgraph_function){ .function = function }));
+    umap_put(&g->function_of, function, (uint32_t)g->function.n);
+    return (uint32_t)g->function.n - 1;
+}
+
+static uint32_t add_line(struct callgraph *g, uint32_t function, uint32_t line)
+{
+    struct callgraph_function *f = &g->function.v[function];
+    size_t from = g->value.n;
+
+    vec_push(&g->line, ((struct callgraph_line){ function, line, 0 }));
+    vec_reserve(&g->value, from + g->n_values);
+    memset(g->value.v + from, 0, g->n_values * sizeof *g->value.v);
+    g->value.n = from + g->n_values;
+    if (f->last_line)
+        g->line.v[f->last_line - 1].next = (uint32_t)g->line.n;
+    else
+        f->first_line = (uint32_t)g->line.n;
+    f->last_line = (uint32_t)g->line.n;
+    return (uint32_t)g->line.n;
+}
+
+void callgraph_cost(struct callgraph *g, uint32_t function, uint32_t line, const int64_t *values)
+{
+    uint64_t key = (uint64_t)function << 32 | line;
+    uint32_t at = umap_find(&g->line_of, key);
+    int64_t *to;
+
+    if (!at) {
+        at = add_line(g, function, line);
+        umap_put(&g->line_of, key, at);
+    }
+    to = g->value.v + (at - 1) * g->n_values;
+    for (size_t i = 0; i < g->n_values; i++)
+        to[i] += values[i];
+}
+
+static void add_self(struct callgraph *g, struct callgraph_edge *e, const int64_t *self)
+{
+    if (!e->has_self) {
+        e->has_self = true;
+        e->self = g->edge_self.n;
+        vec_reserve(&g->edge_self, e->self + g->n_values);
+        memset(g->edge_self.v + e->self, 0, g->n_values * sizeof *g->edge_self.v);
+        g->edge_self.n += g->n_values;
+    }
+    for (size_t i = 0; i < g->n_values; i++)
+        g->edge_self.v[e->self + i] += self[i];
+}
+
+void callgraph_call(struct callgraph *g, uint32_t caller, uint32_t callee, uint32_t line,
+                    double cost, const int64_t *self)
+{
+    uint64_t key = (uint64_t)caller << 32 | callee;
+    uint32_t at = umap_find(&g->edge_of, key);
+
+    if (!at) {
+        vec_push(&g->edge, ((struct callgraph_edge){ .caller = caller, .callee = callee,
+                                                     .line = line,
+                                                     .next = g->function.v[caller].first_out }));
+        at = (uint32_t)g->edge.n;
+        g->function.v[caller].first_out = at;
+        umap_put(&g->edge_of, key, at);
+    }
+    g->edge.v[at - 1].cost += cost;
+    if (self)
+        add_self(g, &g->edge.v[at - 1], self);
+}
+
+/* What each function costs itself, and what goes in and out of it by calls. */
+static double sum_up(struct callgraph *g)
+{
+    double all = 0;
+
+    for (size_t i = 0; i < g->line.n; i++) {
+        double v = (double)g->value.v[i * g->n_values];
+
+        g->function.v[g->line.v[i].function].self += v;
+        all += v;
+    }
+    for (size_t i = 0; i < g->edge.n; i++) {
+        const struct callgraph_edge *e = &g->edge.v[i];
+        struct callgraph_function *callee = &g->function.v[e->callee];
+
+        if (e->caller == e->callee)
+            continue;
+        g->function.v[e->caller].out += e->cost;
+        callee->in += e->cost;
+        if (!callee->caller || e->cost > g->edge.v[callee->caller - 1].cost)
+            callee->caller = (uint32_t)i + 1;
+    }
+    return all;
+}
+
+static uint32_t frame_of(struct callgraph *g, uint32_t function, uint32_t line)
+{
+    return intern_named_frame(g->in, g->kind, g->function.v[function].function, line);
+}
+
+/* A part of one line's cost, to the stack below which its function was called. */
+static void give_line(struct callgraph *g, uint32_t line, uint32_t below, const int64_t *part)
+{
+    const struct callgraph_line *l = &g->line.v[line];
+    struct sample m = { .cpu = -1, .count = 1 };
+
+    m.stack = intern_stack(g->in, below, frame_of(g, l->function, l->line));
+    for (size_t i = 0; i < g->n_values; i++) {
+        m.metric = g->metric[i];
+        m.weight = part[i];
+        g->taken.v[line * g->n_values + i] += part[i];
+        if (m.weight && g->in->out->sample)
+            g->in->out->sample(g->in->out, &m);
+    }
+}
+
+/* Lines are used up one after the other, so that nodes and lines both come out whole without
+ * a stack for every pair.  The first value decides, the others follow in proportion. */
+static void take_lines(struct callgraph *g, uint32_t function, uint32_t below, int64_t want)
+{
+    for (uint32_t at = g->function.v[function].first_line; at && want > 0;
+         at = g->line.v[at - 1].next) {
+        const int64_t *v = g->value.v + (at - 1) * g->n_values;
+        const int64_t *taken = g->taken.v + (at - 1) * g->n_values;
+        int64_t part[CALLGRAPH_MAX_VALUES], left = v[0] - taken[0];
+
+        if (left <= 0)
+            continue;
+        part[0] = left < want ? left : want;
+        for (size_t i = 1; i < g->n_values; i++) {
+            int64_t rest = v[i] - taken[i];
+            double share = (double)v[i] * (double)part[0] / (double)v[0];
+
+            part[i] = part[0] == left || share >= (double)rest ? rest : (int64_t)share;
+        }
+        want -= part[0];
+        give_line(g, at - 1, below, part);
+    }
+}
+
+/* A function known by one line only: every value on its own. */
+static void take_one(struct callgraph *g, uint32_t line, uint32_t below, const double *want)
+{
+    int64_t part[CALLGRAPH_MAX_VALUES];
+
+    for (size_t i = 0; i < g->n_values; i++) {
+        int64_t rest = g->value.v[line * g->n_values + i] - g->taken.v[line * g->n_values + i];
+
+        part[i] = want[i] >= (double)rest ? rest : (int64_t)want[i];
+    }
+    give_line(g, line, below, part);
+}
+
+static void give_rest(struct callgraph *g, uint32_t function, uint32_t below)
+{
+    for (uint32_t at = g->function.v[function].first_line; at; at = g->line.v[at - 1].next) {
+        int64_t part[CALLGRAPH_MAX_VALUES];
+        bool any = false;
+
+        for (size_t i = 0; i < g->n_values; i++) {
+            part[i] = g->value.v[(at - 1) * g->n_values + i] -
+                      g->taken.v[(at - 1) * g->n_values + i];
+            any |= part[i] != 0;
+        }
+        if (any)
+            give_line(g, at - 1, below, part);
+    }
+}
+
+struct node { /* a way from a root to a function */
+    uint32_t function, below, parent, depth, edge; /* parent: index + 1; edge: index + 1 */
+    double cost;                                   /* in all, along this way */
+};
+
+struct walk {
+    struct callgraph *g;
+    VEC(struct node) node;
+    double least;
+};
+
+static bool is_on_way(const struct walk *w, uint32_t at, uint32_t function)
+{
+    for (; at; at = w->node.v[at - 1].parent)
+        if (w->node.v[at - 1].function == function)
+            return true;
+    return false;
+}
+
+static void give_self(struct walk *w, const struct node *n)
+{
+    struct callgraph *g = w->g;
+    struct callgraph_function *f = &g->function.v[n->function];
+    const struct callgraph_edge *e = n->edge ? &g->edge.v[n->edge - 1] : NULL;
+    double whole = f->self + f->out, want[CALLGRAPH_MAX_VALUES];
+
+    if (!f->reached || n->cost > f->best) {
+        f->best = n->cost;
+        f->best_stack = n->below;
+        f->reached = true;
+    }
+    if (!f->first_line)
+        return;
+    for (size_t i = 0; i < g->n_values; i++) {
+        if (e && e->has_self)
+            want[i] = e->cost > 0 ? (double)g->edge_self.v[e->self + i] * (n->cost / e->cost) : 0;
+        else
+            want[i] = whole > 0 ? n->cost / whole * (double)g->value.v[(f->first_line - 1) *
+                                                                       g->n_values + i]
+                                : 0;
+    }
+    if (f->first_line == f->last_line)
+        take_one(g, f->first_line - 1, n->below, want);
+    else
+        take_lines(g, n->function, n->below, whole > 0 ? (int64_t)(f->self * (n->cost / whole))
+                                                       : 0);
+}
+
+static void follow(struct walk *w, uint32_t at)
+{
+    struct node n = w->node.v[at - 1];
+    struct callgraph *g = w->g;
+    const struct callgraph_function *f = &g->function.v[n.function];
+    double whole = f->self + f->out;
+
+    give_self(w, &n);
+    if (n.depth >= MAX_DEPTH || whole <= 0)
+        return;
+    for (uint32_t i = f->first_out; i; i = g->edge.v[i - 1].next) {
+        const struct callgraph_edge *e = &g->edge.v[i - 1];
+        double cost = e->cost * (n.cost / whole);
+
+        if (cost < w->least || w->node.n >= MAX_NODES || is_on_way(w, at, e->callee))
+            continue;
+        vec_push(&w->node, ((struct node){
+                               e->callee,
+                               intern_stack(g->in, n.below, frame_of(g, n.function, e->line)), at,
+                               n.depth + 1, i, cost }));
+    }
+}
+
+/* A stack for a function no way has reached: up its costliest callers. */
+static uint32_t likely_way(struct callgraph *g, uint32_t function)
+{
+    uint32_t edges[MAX_DEPTH], n = 0, below = 0;
+
+    while (n < MAX_DEPTH && g->function.v[function].caller) {
+        uint32_t e = g->function.v[function].caller;
+
+        if (g->function.v[function].reached)
+            break;
+        edges[n++] = e;
+        function = g->edge.v[e - 1].caller;
+        for (uint32_t i = 0; i + 1 < n; i++) /* round in a circle: stop */
+            if (edges[i] == e)
+                return below;
+    }
+    below = g->function.v[function].reached ? g->function.v[function].best_stack : 0;
+    while (n--)
+        below = intern_stack(g->in, below,
+                             frame_of(g, g->edge.v[edges[n] - 1].caller,
+                                      g->edge.v[edges[n] - 1].line));
+    return below;
+}
+
+void callgraph_give(struct callgraph *g)
+{
+    struct walk w = { .g = g };
+
+    w.least = smallest_share * sum_up(g);
+    vec_reserve(&g->taken, g->value.n);
+    g->taken.n = g->value.n;
+    if (g->taken.n)
+        memset(g->taken.v, 0, g->taken.n * sizeof *g->taken.v);
+    for (uint32_t i = 0; i < g->function.n; i++) {
+        const struct callgraph_function *f = &g->function.v[i];
+        double from_outside = f->self + f->out - f->in;
+
+        if (!f->caller || from_outside > w.least)
+            vec_push(&w.node, ((struct node){ .function = i, .cost = from_outside }));
+    }
+    for (size_t i = 0; i < w.node.n; i++)
+        follow(&w, (uint32_t)i + 1);
+    vec_release(&w.node);
+    for (uint32_t i = 0; i < g->function.n; i++)
+        give_rest(g, i, g->function.v[i].reached ? g->function.v[i].best_stack
+                                                 : likely_way(g, i));
+}

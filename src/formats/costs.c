@@ -1,0 +1,299 @@
+/* costs.c - see costs.h.  Names are written `(12) name` once and `(12)` afterwards, positions as
+ * +3, -2 or * from the last; a line after `calls=` holds the cost of the calls, all others the
+ * function's own.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/costs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/callgraph.h"
+#include "formats/pages.h"
+#include "formats/textscan.h"
+
+enum { MAX_NUMBER = 1 << 24 }; /* of an abbreviated name */
+
+struct names {
+    VEC(uint32_t) string; /* by number: id, 0 when not given yet */
+};
+
+struct place { /* a function: its object, file and name; strings */
+    uint32_t object, file, name;
+};
+
+struct reader {
+    struct sink *out;
+    struct intern in;
+    struct callgraph graph;
+    struct names objects, files, functions;
+    struct place at, callee;
+    uint32_t line_file; /* of the cost lines: differs from at.file in inlined code */
+    uint32_t here;      /* function index + 1, 0 until needed */
+    bool callee_file, callee_object; /* were given */
+    uint64_t calls;     /* of the line to come, 0 when it is an own cost */
+    uint64_t address, line;
+    bool has_address, has_line, has_events;
+    uint64_t costs, bad;
+};
+
+static uint32_t abbreviated(struct reader *r, struct names *names, struct scan_text t)
+{
+    struct scan_text rest = t;
+    uint64_t number;
+
+    if (!scan_take(&rest, "(") || !scan_u64(&rest, &number) || !scan_take(&rest, ")") ||
+        number >= MAX_NUMBER)
+        return t.n ? intern_string(&r->in, t.s, t.n) : 0;
+    scan_space(&rest);
+    while (names->string.n <= number)
+        vec_push(&names->string, 0);
+    if (rest.n)
+        names->string.v[number] = intern_string(&r->in, rest.s, rest.n);
+    return names->string.v[number];
+}
+
+static uint32_t function_of(struct reader *r, const struct place *p)
+{
+    static const char unknown[] = "???";
+    struct function f = { .name = p->name ? p->name : intern_cstr(&r->in, unknown),
+                          .file = p->file };
+    const char *object = intern_text_of(&r->in, p->object);
+
+    if (strcmp(intern_text_of(&r->in, f.file), unknown) == 0)
+        f.file = 0;
+    if (*object && strcmp(object, unknown) != 0)
+        f.module = intern_module(&r->in, &(struct module){ .path = p->object,
+                                                           .kind = MODULE_FILE });
+    return callgraph_function(&r->graph, intern_function(&r->in, &f));
+}
+
+static void read_events(struct reader *r, struct scan_text t)
+{
+    struct callgraph *g = &r->graph;
+
+    if (r->has_events) /* the next part of the same program */
+        return;
+    r->has_events = true;
+    for (;;) {
+        struct scan_text name = scan_word(&t);
+        bool is_ns;
+
+        if (!name.n || g->n_values == CALLGRAPH_MAX_VALUES)
+            return;
+        is_ns = name.n > 3 && memcmp(name.s + name.n - 3, "-ns", 3) == 0;
+        name.n -= is_ns ? 3 : 0;
+        g->metric[g->n_values++] = intern_metric(
+            &r->in, &(struct metric){ .name = intern_string(&r->in, name.s, name.n),
+                                      .unit = intern_cstr(&r->in, is_ns ? "ns" : "events"),
+                                      .flags = METRIC_EXACT });
+    }
+}
+
+static void read_positions(struct reader *r, struct scan_text t)
+{
+    r->has_address = r->has_line = false;
+    for (struct scan_text w = scan_word(&t); w.n; w = scan_word(&t)) {
+        r->has_address |= scan_is(w, "instr");
+        r->has_line |= scan_is(w, "line");
+    }
+}
+
+static bool position(struct scan_text *t, uint64_t *x)
+{
+    char c = t->n ? *t->s : 0;
+    uint64_t step;
+
+    if (scan_digit(c)) {
+        if (scan_take(t, "0x"))
+            return scan_hex(t, x);
+        return scan_u64(t, x);
+    }
+    if (c != '+' && c != '-' && c != '*')
+        return false;
+    scan_drop(t, 1);
+    if (c == '*')
+        return true;
+    if (!(scan_take(t, "0x") ? scan_hex(t, &step) : scan_u64(t, &step)))
+        return false;
+    *x = c == '+' ? *x + step : *x - step;
+    return true;
+}
+
+static bool read_place(struct reader *r, struct scan_text *t)
+{
+    if (r->has_address) {
+        if (!position(t, &r->address))
+            return false;
+        scan_space(t);
+    }
+    return !r->has_line || position(t, &r->line);
+}
+
+static void read_values(struct reader *r, struct scan_text *t, int64_t *values)
+{
+    size_t n = 0;
+    uint64_t x;
+
+    while (n < r->graph.n_values) {
+        while (t->n && *t->s == ' ')
+            scan_drop(t, 1);
+        if (!scan_u64(t, &x))
+            break;
+        values[n++] = x > INT64_MAX ? INT64_MAX : (int64_t)x;
+    }
+    while (n < r->graph.n_values)
+        values[n++] = 0;
+}
+
+static void read_cost(struct reader *r, struct scan_text t)
+{
+    int64_t values[CALLGRAPH_MAX_VALUES];
+    uint32_t line;
+
+    if (!read_place(r, &t) || (!r->at.name && !r->at.file) || !r->graph.n_values) {
+        r->bad++;
+        return;
+    }
+    read_values(r, &t, values);
+    if (!r->here)
+        r->here = function_of(r, &r->at) + 1;
+    line = r->line_file == r->at.file && r->line <= UINT32_MAX ? (uint32_t)r->line : 0;
+    if (r->calls) {
+        uint32_t callee = function_of(r, &r->callee);
+
+        callgraph_call(&r->graph, r->here - 1, callee, line, (double)values[0], NULL);
+        r->calls = 0;
+    } else {
+        callgraph_cost(&r->graph, r->here - 1, line, values);
+    }
+    r->costs++;
+}
+
+static void read_calls(struct reader *r, struct scan_text t)
+{
+    if (!scan_u64(&t, &r->calls))
+        r->bad++;
+    r->calls += r->calls == 0; /* the line that follows is a call's in any case */
+    if (!r->callee_object)
+        r->callee.object = r->at.object;
+    if (!r->callee_file)
+        r->callee.file = r->at.file;
+    r->callee_file = r->callee_object = false;
+}
+
+static void set_function(struct reader *r, struct scan_text t)
+{
+    r->at.name = abbreviated(r, &r->functions, t);
+    r->at.file = r->line_file;
+    r->here = 0;
+}
+
+static void set_object(struct reader *r, struct scan_text t)
+{
+    r->at.object = abbreviated(r, &r->objects, t);
+    r->here = 0;
+}
+
+static void set_callee_file(struct reader *r, struct scan_text t)
+{
+    r->callee.file = abbreviated(r, &r->files, t);
+    r->callee_file = true;
+}
+
+static void set_callee_object(struct reader *r, struct scan_text t)
+{
+    r->callee.object = abbreviated(r, &r->objects, t);
+    r->callee_object = true;
+}
+
+static void set_callee(struct reader *r, struct scan_text t)
+{
+    r->callee.name = abbreviated(r, &r->functions, t);
+}
+
+/* fl= is a function's file, fi= and fe= that of the lines to come: fn= tells them apart. */
+static void set_file(struct reader *r, struct scan_text t)
+{
+    r->line_file = abbreviated(r, &r->files, t);
+}
+
+static void read_command(struct reader *r, struct scan_text t)
+{
+    char *command = mem_strndup(t.s, t.n);
+
+    if (r->out->meta && *command)
+        r->out->meta(r->out, "command", command);
+    free(command);
+}
+
+static const struct key {
+    const char *text;
+    void (*take)(struct reader *r, struct scan_text t);
+} keys[] = {
+    { "fn=", set_function },          { "cfn=", set_callee },
+    { "calls=", read_calls },         { "fl=", set_file },
+    { "fi=", set_file },              { "fe=", set_file },
+    { "cfi=", set_callee_file },      { "cfl=", set_callee_file },
+    { "ob=", set_object },            { "cob=", set_callee_object },
+    { "events: ", read_events },      { "positions: ", read_positions },
+    { "cmd: ", read_command },
+};
+
+static void read_line(struct reader *r, struct scan_text line)
+{
+    char c = *line.s;
+
+    if (scan_digit(c) || c == '+' || c == '-' || c == '*') {
+        read_cost(r, line);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (scan_take(&line, keys[i].text)) {
+            scan_space(&line);
+            keys[i].take(r, line);
+            return;
+        }
+    /* Jumps (jump=, jcnd=) are followed by a line with a position only. */
+}
+
+static int read_file(struct reader *r, const struct import_input *in, struct err *e)
+{
+    struct scan_text rest = scan_of(in->data, in->size), line;
+    size_t dropped = 0;
+
+    r->has_line = true;
+    while (scan_line(&rest, &line)) {
+        if (line.n)
+            read_line(r, line);
+        if (scan_starts(line, "jump=") || scan_starts(line, "jcnd="))
+            scan_line(&rest, &line);
+        pages_drop(in, line.s, &dropped);
+    }
+    if (!r->has_events)
+        return err_set(e, ERR_FORMAT, "no line names the events that were counted");
+    if (r->bad)
+        return err_set(e, ERR_FORMAT, "%llu lines of costs make no sense",
+                       (unsigned long long)r->bad);
+    return r->costs ? 0 : err_set(e, ERR_FORMAT, "no function has any cost");
+}
+
+int costs_import(const struct import_input *in, const char *producer, struct sink *out,
+                 struct err *e)
+{
+    struct reader r = { .out = out };
+    int rc;
+
+    intern_init(&r.in, out);
+    callgraph_init(&r.graph, &r.in, FRAME_NATIVE);
+    if (out->meta)
+        out->meta(out, "producer", producer);
+    rc = read_file(&r, in, e);
+    if (rc == 0)
+        callgraph_give(&r.graph);
+    callgraph_release(&r.graph);
+    vec_release(&r.objects.string);
+    vec_release(&r.files.string);
+    vec_release(&r.functions.string);
+    intern_release(&r.in);
+    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+}

@@ -1,0 +1,39 @@
+/* edges.h - a profile as a call graph, for formats that hold one (callgrind, pstats): what each
+ * function costs itself by line, and who calls whom at what cost.  A sample counts once for a
+ * function and once for a call, however often they recur on its stack.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_FORMATS_EDGES_H
+#define FATHOM_FORMATS_EDGES_H
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "formats/labels.h"
+
+struct edges_self { /* of a function's line */
+    uint32_t label, line;
+};
+struct edges_call {
+    uint32_t caller, callee, line; /* labels; where in the caller */
+};
+struct edges_value {
+    int64_t self, total; /* of the function itself in these calls; with what it calls */
+};
+
+struct edges {
+    struct labels labels;
+    size_t n_values; /* the profile's metrics */
+    VEC(struct edges_self) self;
+    VEC(struct edges_call) call;
+    VEC(int64_t) self_value;            /* self index * n_values */
+    VEC(struct edges_value) call_value; /* call index * n_values */
+    VEC(uint64_t) call_count;           /* samples */
+    VEC(struct edges_value) function;   /* (label - 1) * n_values */
+    VEC(uint64_t) function_count;
+    VEC(uint32_t) module; /* label - 1: the first module seen, 0 unknown */
+    struct umap self_of, call_of;
+};
+
+void edges_build(struct edges *g, const struct profile *p);
+void edges_release(struct edges *g);
+
+#endif

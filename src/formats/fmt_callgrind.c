@@ -1,0 +1,202 @@
+/* fmt_callgrind.c - callgrind's format: writing (kcachegrind, callgrind_annotate).  costs.c
+ * reads.  All metrics are events; one that counts nanoseconds ends in -ns, since the format has
+ * no units.  Names are abbreviated after their first use.  SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/costs.h"
+#include "formats/edges.h"
+
+struct writer {
+    const struct profile *p;
+    struct edges g;
+    struct out *out;
+    VEC(uint32_t) first_self, next_self; /* label - 1 and self index -> self index + 1 */
+    VEC(uint32_t) first_call, next_call;
+    struct intern files, objects, names; /* only their strings; numbers of abbreviations */
+    struct sink nowhere;
+    size_t said_files, said_objects, said_names;
+};
+
+/* Chains of what belongs to a label, in the order it was seen. */
+static void chain(uint32_t *first, uint32_t *next, size_t n, const uint32_t *owner, size_t stride)
+{
+    for (size_t i = n; i--;) {
+        uint32_t label = owner[i * stride];
+
+        next[i] = first[label - 1];
+        first[label - 1] = (uint32_t)i + 1;
+    }
+}
+
+static void build_chains(struct writer *w)
+{
+    size_t labels = labels_count(&w->g.labels);
+
+    vec_reserve(&w->first_self, labels);
+    vec_reserve(&w->first_call, labels);
+    vec_reserve(&w->next_self, w->g.self.n);
+    vec_reserve(&w->next_call, w->g.call.n);
+    if (labels) {
+        memset(w->first_self.v, 0, labels * sizeof(uint32_t));
+        memset(w->first_call.v, 0, labels * sizeof(uint32_t));
+    }
+    if (w->g.self.n)
+        chain(w->first_self.v, w->next_self.v, w->g.self.n, &w->g.self.v[0].label,
+              sizeof *w->g.self.v / sizeof(uint32_t));
+    if (w->g.call.n)
+        chain(w->first_call.v, w->next_call.v, w->g.call.n, &w->g.call.v[0].caller,
+              sizeof *w->g.call.v / sizeof(uint32_t));
+}
+
+/* "key=(3) name" the first time, "key=(3)" afterwards; line ends would end the name. */
+static void put_name(struct writer *w, const char *key, struct intern *table, size_t *said,
+                     const char *name)
+{
+    uint32_t id = intern_cstr(table, *name ? name : "???");
+
+    out_printf(w->out, "%s=(%u)", key, id);
+    if (id > *said) {
+        out_char(w->out, ' ');
+        for (const char *s = intern_text_of(table, id); *s; s++)
+            out_char(w->out, *s == '\n' || *s == '\r' ? ' ' : *s);
+        *said = id;
+    }
+    out_char(w->out, '\n');
+}
+
+static void put_place(struct writer *w, uint32_t label, const char *object, const char *file,
+                      const char *function)
+{
+    struct label l = labels_get(&w->g.labels, label);
+    uint32_t module = w->g.module.v[label - 1];
+
+    put_name(w, object, &w->objects, &w->said_objects,
+             module ? profile_string(w->p, w->p->module.v[module - 1].path) : "");
+    put_name(w, file, &w->files, &w->said_files, l.file);
+    put_name(w, function, &w->names, &w->said_names, l.name);
+}
+
+static void put_self(struct writer *w, size_t i)
+{
+    out_u64(w->out, w->g.self.v[i].line);
+    for (size_t k = 0; k < w->g.n_values; k++) {
+        out_char(w->out, ' ');
+        out_i64(w->out, w->g.self_value.v[i * w->g.n_values + k]);
+    }
+    out_char(w->out, '\n');
+}
+
+static void put_call(struct writer *w, size_t i)
+{
+    const struct edges_call *c = &w->g.call.v[i];
+
+    put_place(w, c->callee, "cob", "cfi", "cfn");
+    out_printf(w->out, "calls=%llu %u\n", (unsigned long long)w->g.call_count.v[i],
+               labels_get(&w->g.labels, c->callee).line);
+    out_u64(w->out, c->line);
+    for (size_t k = 0; k < w->g.n_values; k++) {
+        out_char(w->out, ' ');
+        out_i64(w->out, w->g.call_value.v[i * w->g.n_values + k].total);
+    }
+    out_char(w->out, '\n');
+}
+
+static void put_event_names(struct writer *w)
+{
+    out_str(w->out, "events:");
+    for (size_t i = 0; i < w->p->metric.n; i++) {
+        const struct metric *m = &w->p->metric.v[i];
+
+        out_char(w->out, ' ');
+        for (const char *s = profile_string(w->p, m->name); *s; s++)
+            out_char(w->out, *s <= ' ' ? '_' : *s);
+        if (strcmp(profile_string(w->p, m->unit), "ns") == 0)
+            out_str(w->out, "-ns");
+    }
+    out_char(w->out, '\n');
+}
+
+static void put_head(struct writer *w)
+{
+    const char *command = profile_meta(w->p, "command");
+
+    out_str(w->out, "# callgrind format\nversion: 1\ncreator: fathom\n");
+    if (*command && !strchr(command, '\n'))
+        out_printf(w->out, "cmd: %s\n", command);
+    out_str(w->out, "positions: line\n");
+    put_event_names(w);
+    out_str(w->out, "summary:");
+    for (size_t k = 0; k < w->g.n_values; k++) {
+        int64_t all = 0;
+
+        for (size_t i = 0; i < w->g.self.n; i++)
+            all += w->g.self_value.v[i * w->g.n_values + k];
+        out_char(w->out, ' ');
+        out_i64(w->out, all);
+    }
+    out_char(w->out, '\n');
+}
+
+static void put_function(struct writer *w, uint32_t label)
+{
+    out_char(w->out, '\n');
+    put_place(w, label, "ob", "fl", "fn");
+    for (uint32_t i = w->first_self.v[label - 1]; i; i = w->next_self.v[i - 1])
+        put_self(w, i - 1);
+    for (uint32_t i = w->first_call.v[label - 1]; i; i = w->next_call.v[i - 1])
+        put_call(w, i - 1);
+}
+
+static int callgrind_write(const struct profile *p, const struct export_options *o,
+                           struct out *out, struct err *e)
+{
+    struct writer w = { .p = p, .out = out };
+
+    if (!p->metric.n)
+        return err_set(e, ERR_MISSING, "the profile has nothing to count");
+    intern_init(&w.files, &w.nowhere);
+    intern_init(&w.objects, &w.nowhere);
+    intern_init(&w.names, &w.nowhere);
+    edges_build(&w.g, p);
+    build_chains(&w);
+    put_head(&w);
+    for (uint32_t label = 1; label <= labels_count(&w.g.labels); label++)
+        put_function(&w, label);
+    edges_release(&w.g);
+    intern_release(&w.files);
+    intern_release(&w.objects);
+    intern_release(&w.names);
+    vec_release(&w.first_self);
+    vec_release(&w.next_self);
+    vec_release(&w.first_call);
+    vec_release(&w.next_call);
+    return 0;
+}
+
+static int import(const struct import_input *in, struct sink *out, struct err *e)
+{
+    return costs_import(in, "valgrind --tool=callgrind", out, e);
+}
+
+static int recognise(const struct import_input *in)
+{
+    static const char first[] = "# callgrind format\n";
+    size_t n = in->size < 65536 ? in->size : 65536;
+
+    if (n >= sizeof first - 1 && memcmp(in->data, first, sizeof first - 1) == 0)
+        return 100;
+    return n > 8 && memcmp(in->data, "version:", 8) == 0 && memmem(in->data, n, "\nevents:", 8) &&
+                   memmem(in->data, n, "\npositions:", 11)
+               ? 90
+               : 0;
+}
+
+const struct format format_callgrind = {
+    .name = "callgrind",
+    .extension = ".callgrind",
+    .about = "callgrind (kcachegrind, callgrind_annotate)",
+    .recognise = recognise,
+    .import = import,
+    .write = callgrind_write,
+};
