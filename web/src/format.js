@@ -39,6 +39,11 @@ export function shareError(count, whole) {
   return 100 * z / (1 + z * z / whole) * Math.sqrt(p * (1 - p) / whole + z * z / (4 * whole * whole));
 }
 
+// The end of a path: its file and the folder of it.
+export function shortPath(path) {
+  return path.split("/").slice(-2).join("/");
+}
+
 // A C++ or Rust name without its arguments: "std::map<int, X>::find(int const&)" is "std::map::find".
 export function shortName(name) {
   let out = "", depth = 0;

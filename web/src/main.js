@@ -1,6 +1,6 @@
 // Put the page together: controls, keys, and the state in the address.
 import { readPage } from "./bytes.js";
-import { formatShare, formatWeight, formatCount, shareError } from "./format.js";
+import { formatShare, formatWeight, formatCount, shareError, shortPath } from "./format.js";
 import { KINDS, kindIndex } from "./palette.js";
 import { Tree } from "./tree.js";
 import { readGroups, Weighted } from "./weights.js";
@@ -144,7 +144,7 @@ class App {
     name.textContent = symbols.name[s];
     line.append(name);
     if (symbols.module[s]) say(symbols.module[s]);
-    if (symbols.file[s]) say(`${symbols.file[s]}${symbols.line[s] ? `:${symbols.line[s]}` : ""}`);
+    if (symbols.file[s]) say(`${shortPath(symbols.file[s])}${symbols.line[s] ? `:${symbols.line[s]}` : ""}`);
     if (node) say(KINDS[kindIndex(symbols.kind[s])]);
     const exact = this.facts.metrics[this.metric - 1]?.exact, error = shareError(graph.countOf(node), weighted.wholeCount);
     say(`${formatWeight(graph.weightOf(node), this.unit)}, ${formatShare(graph.weightOf(node), graph.whole)}` +
