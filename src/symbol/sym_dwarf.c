@@ -83,7 +83,8 @@ static void read_unit_ranges(struct dwarf_state *st, const bool *seen)
         ptrdiff_t at = 0;
         Dwarf_Die die;
 
-        if (seen[i] || dwarf_cu_info(st->unit.v[i].cu, NULL, NULL, &die, NULL, NULL, NULL, NULL) != 0)
+        if (seen[i] ||
+            dwarf_cu_info(st->unit.v[i].cu, NULL, NULL, &die, NULL, NULL, NULL, NULL) != 0)
             continue;
         while (st->ranges.entry.n < UNIT_RANGES_MAX &&
                (at = dwarf_ranges(&die, at, &base, &lo, &hi)) > 0)

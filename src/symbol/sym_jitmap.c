@@ -31,7 +31,8 @@ static const char *read_hex(const char *p, const char *end, uint64_t *x)
         p += 2;
     first = p;
     for (; p < end && p - first < 16; p++) {
-        int c = *p | 32, d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        int c = *p | 32;
+        int d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 
         if (d < 0)
             break;

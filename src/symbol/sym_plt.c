@@ -18,6 +18,7 @@ struct plt_state {
         uint64_t start, end;
     } part[4];
     size_t n_parts;
+    bool read; /* the relocations, which a big library has many of */
 };
 
 static void add_slots(struct plt_state *st, Elf_Data *rela, Elf_Data *syms)
@@ -38,7 +39,7 @@ static void add_slots(struct plt_state *st, Elf_Data *rela, Elf_Data *syms)
     }
 }
 
-static void read_sections(struct plt_state *st, struct sym_image *im)
+static void read_parts(struct plt_state *st, struct sym_image *im)
 {
     static const char *const parts[] = { ".plt", ".plt.sec", ".plt.got" };
     GElf_Shdr sh;
@@ -48,7 +49,13 @@ static void read_sections(struct plt_state *st, struct sym_image *im)
             st->part[st->n_parts].start = sh.sh_addr;
             st->part[st->n_parts++].end = sh.sh_addr + sh.sh_size;
         }
-    for (Elf_Scn *s = NULL; st->n_parts && (s = elf_nextscn(im->elf, s));) {
+}
+
+static void read_slots(struct plt_state *st, struct sym_image *im)
+{
+    GElf_Shdr sh;
+
+    for (Elf_Scn *s = NULL; (s = elf_nextscn(im->elf, s));) {
         Elf_Data *d, *syms, *text;
         GElf_Shdr of;
 
@@ -63,6 +70,8 @@ static void read_sections(struct plt_state *st, struct sym_image *im)
         st->text_size = text->d_size;
         add_slots(st, d, syms);
     }
+    sym_table_finish(&st->slots, NULL, NULL);
+    st->read = true;
 }
 
 static void plt_close(void *state)
@@ -82,13 +91,11 @@ static void *plt_open(struct sym_module *m)
     if (!im || !gelf_getehdr(im->elf, &eh) || eh.e_machine != EM_X86_64)
         return NULL;
     st = mem_zalloc(sizeof *st);
-    read_sections(st, im);
-    if (!st->slots.entry.n) {
-        plt_close(st);
-        return NULL;
-    }
-    sym_table_finish(&st->slots, NULL, NULL);
-    return st;
+    read_parts(st, im);
+    if (st->n_parts)
+        return st;
+    plt_close(st);
+    return NULL;
 }
 
 /* The slot a stub at START jumps through: ff 25 and a distance from the next instruction. */
@@ -119,7 +126,7 @@ static const char *stub_name(const struct plt_state *st, struct sym_image *im, u
 
 static bool plt_find(struct sym_module *m, void *state, uint64_t address)
 {
-    const struct plt_state *st = state;
+    struct plt_state *st = state;
 
     for (size_t i = 0; i < st->n_parts; i++) {
         uint64_t start = address - (address - st->part[i].start) % STUB;
@@ -129,6 +136,8 @@ static bool plt_find(struct sym_module *m, void *state, uint64_t address)
 
         if (address < st->part[i].start || address >= st->part[i].end)
             continue;
+        if (!st->read)
+            read_slots(st, m->file);
         name = stub_name(st, m->file, start);
         text = name ? mem_printf("%s@plt", sym_module_name(m, name, &linkage))
                     : mem_printf("plt_%llx [%s]", (unsigned long long)st->part[i].start, m->base);

@@ -27,10 +27,12 @@ bool sym_utf8_add(struct buf *b, uint32_t x)
 /* Bytes of the clean character at S, 0 when it is not one. */
 static size_t char_size(const unsigned char *s, size_t n)
 {
-    size_t k = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+    size_t k = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 
-    if (k <= 1)
-        return s[0] >= 0x20 && s[0] != 0x7f ? k : 0;
+    if (s[0] < 0x80)
+        return s[0] >= 0x20 && s[0] != 0x7f;
+    if (s[0] < 0xc2 || s[0] >= 0xf5)
+        return 0;
     if (k > n)
         return 0;
     for (size_t i = 1; i < k; i++)

@@ -16,7 +16,16 @@
 #include "base/err.h"
 
 /* How names were found, worst to best; reports tell the user what would give better ones. */
-enum sym_source { SYM_NONE, SYM_EH_FRAME, SYM_DYNSYM, SYM_MINI, SYM_SYMTAB, SYM_DWARF, SYM_KALLSYMS, SYM_JIT };
+enum sym_source {
+    SYM_NONE,
+    SYM_EH_FRAME,
+    SYM_DYNSYM,
+    SYM_MINI,
+    SYM_SYMTAB,
+    SYM_DWARF,
+    SYM_KALLSYMS,
+    SYM_JIT,
+};
 const char *sym_source_name(enum sym_source s); /* "symtab", "dwarf" ... */
 
 struct sym_line { /* one function of an inline chain; strings live as long as the module */
