@@ -9,6 +9,7 @@
 #include <zstd.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "symbol/sym_locate.h"
@@ -111,17 +112,26 @@ static bool make_elf(struct buf *elf, struct sym_image *im, const Elf64_Ehdr *fr
     return true;
 }
 
-static bool kept_path(const struct sym_image *im, char *path, size_t cap)
+/* The name of the kept copy holds a hash of what it was made from besides the build id, which
+ * any file may claim. */
+static bool kept_path(struct sym_image *im, char *path, size_t cap)
 {
     char hex[2 * SYM_BUILD_ID_MAX + 1];
+    uint64_t hash = 0;
     size_t n;
 
     map_cache_dir(path, cap, "symbol");
-    n = strlen(path);
-    if (!n || !im->build_id_size)
+    if (!*path || !im->build_id_size || im->fd < 0)
         return false;
+    for (size_t i = 0; i < KINDS; i++) {
+        const unsigned char *p = sym_image_bytes(im, kinds[i], &n);
+
+        hash = hash_pair(hash, p ? hash_bytes(p, n) : 0);
+    }
     sym_locate_hex(hex, im->build_id, im->build_id_size);
-    return snprintf(path + n, cap - n, "/%s.debug.zst", hex) < (int)(cap - n);
+    n = strlen(path);
+    return snprintf(path + n, cap - n, "/%s-%016llx.debug.zst", hex, (unsigned long long)hash) <
+           (int)(cap - n);
 }
 
 static bool read_kept(struct buf *elf, const char *path)
