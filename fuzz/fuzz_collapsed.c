@@ -4,7 +4,7 @@
 
 #include "formats/formats.h"
 
-extern const struct format format_collapsed, format_svg;
+extern const struct format format_collapsed, format_svg, format_html;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,6 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         write_as(&format_collapsed, p, false);
         write_as(&format_svg, p, false);
         write_as(&format_svg, p, true);
+        write_as(&format_html, p, false);
     }
     profile_free(p);
     return 0;

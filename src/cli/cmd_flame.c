@@ -68,7 +68,7 @@ static int flame_run(void *args, const struct opts_rest *rest, struct err *e)
         opt.min_pct = a->filters.min_pct > 0 ? a->filters.min_pct : 0;
         rc = output_write(output, f, p, &opt, e);
     }
-    if (rc == 0 && !a->output)
+    if (rc == 0 && (!a->output || rest->command) && strcmp(output, "-") != 0)
         fprintf(stderr, "wrote %s\n", output);
     profile_free(p);
     return rc < 0 ? -1 : EXIT_DONE;

@@ -211,7 +211,7 @@ class Page(Viewer):
         page.run("""(() => { const t = document.getElementById('thread');
                      t.selectedIndex = 2; t.dispatchEvent(new Event('change')); })()""")
         self.assertEqual(self.names(page, "fathom.graph.childrenOf(0)"), [["run", 1000000]])
-        self.assertIn("h=2", page.run("location.hash"))
+        self.assertIn("h=t2", page.run("location.hash"))
 
     def test_the_address_brings_a_view_back(self):
         page = self.open(state="#s=lex&i=1")

@@ -47,15 +47,27 @@ export function putQuality(element, facts, tree, dark) {
   });
 }
 
-// Threads by weight of the metric: [thread, label].
+// What can be chosen of a metric, heaviest first: [key, label, threads].  A process with several
+// threads stands before them.
 export function threadChoices(facts, groups, metric) {
-  const sums = new Map();
+  const sums = new Map(), processes = new Map();
   for (const g of groups)
     if (g.metric === metric) sums.set(g.thread, (sums.get(g.thread) || 0) + g.value.reduce((a, b) => a + b, 0));
-  const whole = [...sums.values()].reduce((a, b) => a + b, 0), many = new Set(facts.threads.map((t) => t.pid)).size > 1;
-  return [...sums].sort((a, b) => b[1] - a[1]).map(([thread, weight]) => {
-    const t = facts.threads[thread - 1];
-    const name = t ? `${many && t.process !== t.name ? `${t.process} / ` : ""}${t.name || "thread"} ${t.tid}` : "no thread";
-    return [thread, `${name} (${formatShare(weight, whole)})`];
-  });
+  const whole = [...sums.values()].reduce((a, b) => a + b, 0);
+  for (const [thread, weight] of sums) {
+    const t = facts.threads[thread - 1], pid = t ? t.pid : -1;
+    if (!processes.has(pid)) processes.set(pid, { name: t ? t.process || t.name : "", weight: 0, threads: [] });
+    const p = processes.get(pid);
+    p.weight += weight;
+    p.threads.push([thread, weight, t ? `${t.name || "thread"} ${t.tid}` : "no thread"]);
+  }
+  const share = (weight) => `(${formatShare(weight, whole)})`, out = [];
+  for (const [pid, p] of [...processes].sort((a, b) => b[1].weight - a[1].weight)) {
+    p.threads.sort((a, b) => b[1] - a[1]);
+    const group = processes.size > 1 && p.threads.length > 1;
+    if (group) out.push([`p${pid}`, `${p.name} ${pid}, ${p.threads.length} threads ${share(p.weight)}`, p.threads.map((t) => t[0])]);
+    for (const [thread, weight, name] of p.threads)
+      out.push([`t${thread}`, `${group ? "\u2003" : ""}${name} ${share(weight)}`, [thread]]);
+  }
+  return out;
 }

@@ -27,7 +27,7 @@ class App {
     page.columns = null;
     this.symbols = this.tree.symbols;
     this.metric = Math.max(this.facts.metrics.findIndex((m) => m.name === this.facts.metric), 0) + 1;
-    this.thread = -1;
+    this.thread = ""; // key of a choice; "" all
     this.inverted = this.facts.inverted;
     this.tab = "flame";
     this.flame = new Flame(get("scroller"), { hover: (n) => this.describe(n), zoomed: (n) => this.zoomed(n) });
@@ -57,14 +57,16 @@ class App {
 
   threads() {
     const select = get("thread"), list = threadChoices(this.facts, this.groups, this.metric);
-    select.replaceChildren(new Option("All threads", -1), ...list.map(([t, label]) => new Option(label, t, false, t === this.thread)));
+    this.chosen = new Map(list.map(([key, , threads]) => [key, threads]));
+    if (!this.chosen.has(this.thread)) this.thread = "";
+    select.replaceChildren(new Option("All threads", ""), ...list.map(([key, label]) => new Option(label, key, false, key === this.thread)));
     select.parentElement.hidden = list.length < 2;
-    if (!list.some(([t]) => t === this.thread)) this.thread = -1;
   }
 
   // Weights of the chosen metric and thread; everything that is shown comes from them.
   weigh() {
-    const groups = this.groups.filter((g) => g.metric === this.metric && (this.thread < 0 || g.thread === this.thread));
+    const only = this.chosen.get(this.thread);
+    const groups = this.groups.filter((g) => g.metric === this.metric && (!only || only.includes(g.thread)));
     this.weighted = new Weighted(this.tree, groups);
     this.rows = this.turned = null;
     const name = this.facts.metrics[this.metric - 1]?.name || "", what = this.unit === name ? "" : ` ${name}`;
@@ -191,7 +193,7 @@ class App {
     if (this.inverted) state.set("i", "1");
     if (this.tab !== "flame") state.set("t", this.tab);
     if (this.metric > 1) state.set("m", this.metric);
-    if (this.thread >= 0) state.set("h", this.thread);
+    if (this.thread) state.set("h", this.thread);
     if (!this.inverted && this.flame.zoomed > 0) state.set("z", this.flame.zoomed);
     try {
       history.replaceState(null, "", `#${state}`);
@@ -208,10 +210,7 @@ class App {
       get("metric").value = this.metric;
       this.threads();
     }
-    if (state.has("h")) {
-      this.thread = number("h");
-      get("thread").value = this.thread;
-    }
+    if (this.chosen.has(state.get("h"))) get("thread").value = this.thread = state.get("h");
     this.later = number("z") < this.tree.count ? number("z") : 0;
   }
 
@@ -226,7 +225,7 @@ class App {
       this.weigh();
     });
     get("thread").addEventListener("change", (ev) => {
-      this.thread = +ev.target.value;
+      this.thread = ev.target.value;
       this.weigh();
     });
     get("search").addEventListener("input", (ev) => this.search(ev.target.value));
