@@ -10,8 +10,9 @@
 #include "base/clock.h"
 #include "collect/col_session.h"
 
-/* A side record without a later sample is applied when it is this old. */
-static const uint64_t settled_ns = 20000000u;
+/* A side record without a later sample is applied when it is this old; sooner where threads are
+ * looked at while they wait. */
+static const uint64_t settled_ns = 20000000u, settled_soon_ns = 2000000u;
 
 static int by_time(const void *a, const void *b)
 {
@@ -71,7 +72,10 @@ static void apply_side(struct col_session *s, uint64_t until_ns)
 
         if (!col_parse(s->side_bytes.data + q->at, q->n, COL_TRAILER, &r))
             continue;
-        col_process_record(&s->processes, &r);
+        if (r.type == PERF_RECORD_SWITCH || r.type == PERF_RECORD_SWITCH_CPU_WIDE)
+            col_wait_switch(&s->waits, &r);
+        else
+            col_process_record(&s->processes, &r);
     }
 }
 
@@ -101,9 +105,12 @@ static void on_sample(struct col_session *s, const struct col_record *r)
     t = col_process_thread(&s->processes, r->pid, r->tid);
     out = (struct sample){ .time_ns = r->time_ns, .thread = t->id, .cpu = (int32_t)r->cpu,
                            .weight = (int64_t)r->period, .count = 1 };
-    out.stack = t->last_stack = col_stack_of(&s->stacks, t, r);
-    if (event == COL_EVENT_SWITCH)
+    if (event == COL_EVENT_SWITCH) {
+        col_wait_sample(&s->waits, t, r);
         return;
+    }
+    out.stack = col_stack_of(&s->stacks, t, r);
+    col_wait_running(t, r->time_ns);
     out.metric = s->metric[event];
     if (event == 0) {
         s->first_samples++;
@@ -200,7 +207,8 @@ void col_drain(struct col_session *s, bool final)
     for (size_t i = 0; i < p->n_cpus; i++)
         if (p->samples[i].page)
             col_ring_release(&p->samples[i]);
-    apply_side(s, final ? UINT64_MAX : now - settled_ns);
+    apply_side(s, final ? UINT64_MAX : now - (s->waits.look ? settled_soon_ns : settled_ns));
+    col_wait_look(&s->waits);
 }
 
 void col_drain_release(struct col_session *s)

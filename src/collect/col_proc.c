@@ -152,14 +152,23 @@ size_t col_proc_threads(int64_t pid, struct col_tids *tids)
     return tids->n;
 }
 
-long col_proc_syscall(int64_t pid, int64_t tid)
+/* "NUMBER six arguments SP PC", "-1 SP PC", or "running". */
+bool col_proc_wait(int64_t pid, int64_t tid, struct col_proc_wait *w)
 {
-    char path[96], text[256], *end;
-    long nr;
+    char path[96], text[256], *p, *end;
 
     snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%" PRId64 "/syscall", pid, tid);
     if (map_read_text(path, text, sizeof text) <= 0)
-        return -1;
-    nr = strtol(text, &end, 10);
-    return end == text ? -1 : nr;
+        return false;
+    w->call = strtol(text, &end, 10);
+    if (end == text)
+        return false;
+    p = strrchr(text, ' ');
+    if (!p)
+        return false;
+    w->pc = strtoull(p + 1, NULL, 16);
+    *p = 0;
+    p = strrchr(text, ' ');
+    w->sp = p ? strtoull(p + 1, NULL, 16) : 0;
+    return w->sp != 0;
 }

@@ -32,7 +32,11 @@ struct col_tids {
 };
 size_t col_proc_threads(int64_t pid, struct col_tids *tids);
 
-/* What a thread that is off the CPU waits in: its system call's number, or -1 when unknown. */
-long col_proc_syscall(int64_t pid, int64_t tid);
+/* Where a thread waits; false when it runs, or when we may not know. */
+struct col_proc_wait {
+    long call; /* number of its system call, -1: in none */
+    uint64_t sp, pc;
+};
+bool col_proc_wait(int64_t pid, int64_t tid, struct col_proc_wait *w);
 
 #endif

@@ -51,12 +51,13 @@ struct col_thread {
     VEC(struct col_step) last;
     const struct col_space *last_space; /* only compared */
     uint32_t last_generation, last_root;
-    /* Waiting (col_wait.c). */
-    uint64_t out_ns;        /* since when it is off the CPU, 0 when it runs */
-    uint64_t switch_ns;     /* when switch_stack was taken */
-    uint32_t last_stack;    /* of its last sample of any kind */
-    uint32_t switch_stack;  /* of its last sample at a switch */
-    uint32_t wait_note;     /* frame that says what it waits for, 0 unknown */
+    uint32_t user_stack; /* of its last sample, without the kernel's part */
+    /* Waiting (col_wait.c).  Notes are strings; 0 is unknown. */
+    uint64_t out_ns, in_ns; /* since when it is off the CPU, 0 when it runs; when it last came */
+    uint64_t switch_ns;     /* of its last sample at a switch */
+    uint32_t switch_stack, switch_note;
+    uint32_t wait_stack, wait_note; /* of the wait at hand */
+    uint32_t last_stack;
     bool preempted, asked;
 };
 

@@ -163,6 +163,10 @@ void col_quality_end(struct col_session *s)
     say_count(s, "quality.truncated", q->cut);
     say_count(s, "quality.joined", q->joined);
     say_count(s, "quality.unreadable", q->unreadable);
+    if (s->waits.metric) {
+        say_count(s, "quality.waits", s->waits.waits);
+        say_count(s, "quality.waits_guessed", s->waits.guessed);
+    }
     say_count(s, "quality.reopened", s->perf.big);
     say_count(s, "quality.ring_bytes", s->perf.samples[0].size);
     say_count(s, "quality.recorder_cpu_ns", q->own_cpu_ns);

@@ -14,6 +14,7 @@
 
 enum {
     POLL_MS = 50,
+    LOOK_MS = 10, /* where waiting threads must be looked at */
     COPY_BYTES = 32 << 10, /* as cheap for the target as 4 KB */
     BIG_COPY_BYTES = 65528, /* the kernel's limit */
     CHECK_STACKS = 20, /* before judging how many were cut */
@@ -78,6 +79,8 @@ static void make_plan(struct col_session *s)
     p->threads_only = o->no_children;
     p->on_exec = o->command && !o->system_wide;
     p->delayed = o->delay_s > 0;
+    p->switches = o->wall;
+    p->switch_stacks = o->wall && !p->no_kernel;
 }
 
 static int choose_events(struct col_session *s, struct err *e)
@@ -154,7 +157,7 @@ static void know_threads(struct col_session *s, int64_t pid)
     col_process_attach(&s->processes, pid);
     col_proc_threads(pid, &tids);
     for (size_t i = 0; i < tids.n; i++)
-        col_process_thread(&s->processes, pid, tids.v[i]);
+        col_wait_attached(col_process_thread(&s->processes, pid, tids.v[i]), s->start_ns);
     vec_release(&tids);
 }
 
@@ -256,7 +259,7 @@ static void run(struct col_session *s)
     while (!col_target_done(&s->target)) {
         uint64_t now;
 
-        wait_for_something(&w, POLL_MS);
+        wait_for_something(&w, s->waits.look ? LOOK_MS : POLL_MS);
         now = clock_mono_ns();
         if (delayed && now - s->start_ns >= (uint64_t)(o->delay_s * 1e9)) {
             col_perf_start(&s->perf);
@@ -283,6 +286,7 @@ static void finish(struct col_session *s)
     s->stop_ns = clock_mono_ns();
     col_drain(s, false);
     col_drain(s, true);
+    col_wait_end(&s->waits, s->stop_ns);
     lost = col_perf_lost(&s->perf);
     if (lost > s->sum.lost)
         s->sum.lost = lost; /* a record of loss waits for room that may never come */
@@ -294,6 +298,7 @@ static void finish(struct col_session *s)
 static void release(struct col_session *s)
 {
     col_drain_release(s);
+    col_wait_release(&s->waits);
     col_stack_release(&s->stacks);
     col_process_release(&s->processes);
     col_module_release(&s->modules);
@@ -315,6 +320,7 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
     col_module_init(&s.modules, &s.in);
     col_process_init(&s.processes, &s.in, &s.modules);
     col_stack_init(&s.stacks, &s.in, &s.processes, o->graph);
+    col_wait_init(&s.waits, &s.in, &s.processes, &s.stacks);
     if (col_target_init(&s.target, e) < 0 || choose_events(&s, e) < 0 ||
         col_probe(&s.events, o->levels, o->system_wide, o->graph == COL_GRAPH_LBR, &s.probe, e) < 0)
         goto out;
@@ -323,6 +329,8 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
         goto out;
     s.processes.no_children = o->no_children;
     define_metrics(&s);
+    if (o->wall)
+        col_wait_begin(&s.waits, true);
     if (begin(&s, e) < 0)
         goto out;
     col_quality_start(&s);

@@ -369,5 +369,6 @@ static uint32_t kernel_part(struct col_stacks *s, const struct col_record *r, ui
 
 uint32_t col_stack_of(struct col_stacks *s, struct col_thread *t, const struct col_record *r)
 {
-    return kernel_part(s, r, user_part(s, t, r));
+    t->user_stack = user_part(s, t, r);
+    return kernel_part(s, r, t->user_stack);
 }

@@ -1,0 +1,246 @@
+/* col_wait.c - see col_wait.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_wait.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/clock.h"
+#include "collect/col_blocked.h"
+#include "collect/col_proc.h"
+
+enum { STACK_BYTES = 64 << 10, PAGE = 4096 };
+static const uint64_t long_ns = 3000000u; /* a shorter wait is over before it is looked at */
+
+void col_wait_init(struct col_waits *w, struct intern *in, struct col_processes *p,
+                   struct col_stacks *s)
+{
+    *w = (struct col_waits){ .in = in, .processes = p, .stacks = s };
+}
+
+void col_wait_release(struct col_waits *w)
+{
+    sym_module_close(w->kernel);
+    umap_release(&w->kind);
+    free(w->memory);
+}
+
+void col_wait_begin(struct col_waits *w, bool look)
+{
+    struct metric m = { .name = intern_cstr(w->in, "wait"), .unit = intern_cstr(w->in, "ns"),
+                        .about = intern_cstr(w->in, "time off the CPU"),
+                        .flags = METRIC_OFF_CPU | METRIC_EXACT };
+
+    w->metric = intern_metric(w->in, &m);
+    w->look = look;
+    if (look)
+        w->memory = mem_alloc(STACK_BYTES);
+}
+
+/* --- what it waits for --- */
+
+static uint32_t note_frame(struct col_waits *w, uint32_t word, bool guessed)
+{
+    struct function f = { .name = word };
+    uint32_t id = intern_named_frame(w->in, FRAME_NOTE, intern_function(w->in, &f), 0);
+    struct frame joined;
+    struct location at;
+
+    if (!guessed)
+        return id;
+    /* The same note once more: what is below it is a guess. */
+    joined = (struct frame){ .kind = FRAME_NOTE, .flags = FRAME_JOINED, .address = word };
+    at = (struct location){ intern_function(w->in, &f), 0 };
+    if (!umap_find(&w->kind, ~(uint64_t)word)) {
+        id = intern_frame(w->in, &joined);
+        if (w->in->out->resolve)
+            w->in->out->resolve(w->in->out, id, &at, 1);
+        umap_put(&w->kind, ~(uint64_t)word, id);
+    }
+    return umap_find(&w->kind, ~(uint64_t)word);
+}
+
+static const char *word_of_chain(struct col_waits *w, const struct col_words *chain)
+{
+    if (!w->kernel)
+        w->kernel = sym_module_open(&(struct sym_request){ .path = "[kernel]" });
+    for (size_t i = 0; i < chain->n; i++) {
+        uint64_t pc = col_word(chain, i);
+        const struct sym_line *line;
+        const char *word;
+
+        if (pc == (uint64_t)PERF_CONTEXT_USER)
+            break;
+        if (pc >= (uint64_t)PERF_CONTEXT_MAX || !sym_module_find(w->kernel, pc - 1, &line))
+            continue;
+        word = col_blocked_by_function(line[0].name);
+        if (word)
+            return word;
+    }
+    return COL_BLOCKED_UNKNOWN;
+}
+
+/* The kernel part of a chain is always one of few: names are looked up once for each. */
+static uint32_t note_of_chain(struct col_waits *w, const struct col_words *chain)
+{
+    uint64_t h = 0;
+    uint32_t note;
+
+    for (size_t i = 0; i < chain->n; i++) {
+        uint64_t pc = col_word(chain, i);
+
+        if (pc == (uint64_t)PERF_CONTEXT_USER)
+            break;
+        h = hash_pair(h, pc);
+    }
+    h &= UINT64_MAX >> 1; /* the upper half is note_frame's */
+    note = umap_find(&w->kind, h);
+    if (!note) {
+        note = intern_cstr(w->in, word_of_chain(w, chain));
+        umap_put(&w->kind, h, note);
+    }
+    return note;
+}
+
+/* --- switches --- */
+
+void col_wait_running(struct col_thread *t, uint64_t time_ns)
+{
+    if (t->out_ns && time_ns > t->out_ns)
+        t->out_ns = 0; /* the record of its return was lost, or it never was away */
+    t->last_stack = t->user_stack;
+}
+
+void col_wait_attached(struct col_thread *t, uint64_t time_ns)
+{
+    t->out_ns = time_ns;
+    t->asked = t->preempted = false;
+    t->wait_stack = t->wait_note = 0;
+}
+
+void col_wait_sample(struct col_waits *w, struct col_thread *t, const struct col_record *r)
+{
+    struct col_stack_counts before = w->stacks->counts;
+
+    t->switch_ns = r->time_ns;
+    t->switch_stack = col_stack_of(w->stacks, t, r);
+    w->stacks->counts = before; /* the counts are about samples of running threads */
+    t->switch_note = note_of_chain(w, &r->chain);
+}
+
+static void leave(struct col_waits *w, struct col_thread *t, const struct col_record *r)
+{
+    bool known = t->switch_ns && t->switch_ns >= t->in_ns && t->switch_ns <= r->time_ns;
+
+    if (t->info.end_ns)
+        return; /* the last switch of a thread that has ended */
+    t->out_ns = r->time_ns;
+    t->preempted = r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+    t->asked = known || t->preempted;
+    t->wait_stack = known ? t->switch_stack : 0;
+    t->wait_note = known ? t->switch_note : 0;
+    if (t->preempted)
+        t->wait_note = intern_cstr(w->in, COL_BLOCKED_QUEUE);
+}
+
+static void emit(struct col_waits *w, struct col_thread *t, uint64_t until_ns)
+{
+    /* A thread that lost its CPU is where its last sample was, or near. */
+    bool guessed = !t->wait_stack;
+    uint32_t base = guessed ? t->last_stack : t->wait_stack;
+    uint32_t note = t->wait_note ? t->wait_note : intern_cstr(w->in, COL_BLOCKED_UNKNOWN);
+    struct sample s = { .time_ns = t->out_ns, .thread = t->id, .metric = w->metric, .cpu = -1,
+                        .weight = (int64_t)(until_ns - t->out_ns), .count = 1 };
+
+    s.stack = intern_stack(w->in, base, note_frame(w, note, guessed));
+    w->in->out->sample(w->in->out, &s);
+    w->waits++;
+    w->guessed += guessed;
+}
+
+void col_wait_switch(struct col_waits *w, const struct col_record *r)
+{
+    struct col_thread *t;
+
+    if (!w->metric || !r->tid)
+        return;
+    t = col_process_thread(w->processes, r->pid, r->tid);
+    if (r->misc & PERF_RECORD_MISC_SWITCH_OUT) {
+        leave(w, t, r);
+        return;
+    }
+    t->in_ns = r->time_ns;
+    if (t->out_ns && r->time_ns > t->out_ns)
+        emit(w, t, r->time_ns);
+    t->out_ns = 0;
+}
+
+void col_wait_end(struct col_waits *w, uint64_t time_ns)
+{
+    for (size_t i = 0; w->metric && i < w->processes->thread.n; i++) {
+        struct col_thread *t = w->processes->thread.v[i];
+
+        if (t->out_ns && !t->info.end_ns && time_ns > t->out_ns)
+            emit(w, t, time_ns);
+        t->out_ns = 0;
+    }
+}
+
+/* --- looking at threads that wait --- */
+
+/* Bytes of the stack of PID from SP on; as many whole pages as can be read. */
+static size_t read_stack(struct col_waits *w, int64_t pid, uint64_t sp)
+{
+    for (size_t want = STACK_BYTES; want >= PAGE; want /= 2) {
+        size_t n = want - (sp & (PAGE - 1));
+        struct iovec to = { w->memory, n }, from = { (void *)(uintptr_t)sp, n };
+        ssize_t got = process_vm_readv((pid_t)pid, &to, 1, &from, 1, 0);
+
+        if (got > 0)
+            return (size_t)got;
+    }
+    return 0;
+}
+
+/* The frame pointer is not known from outside; a walk that needs it is joined to what is known
+ * of the thread, or given up. */
+static uint32_t stack_of(struct col_waits *w, struct col_thread *t, uint64_t pc, uint64_t sp)
+{
+    struct col_stack_counts before = w->stacks->counts;
+    struct col_record r = { .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .ip = pc,
+                            .has_regs = true, .regs = { .pc = pc, .sp = sp },
+                            .stack = { .base = sp, .data = w->memory } };
+    uint32_t stack;
+    bool rooted;
+
+    r.stack.size = read_stack(w, t->process->pid, sp);
+    if (!r.stack.size)
+        return 0;
+    stack = col_stack_of(w->stacks, t, &r);
+    rooted = w->stacks->counts.rooted > before.rooted;
+    w->stacks->counts = before;
+    return rooted ? stack : 0;
+}
+
+static void look_at(struct col_waits *w, struct col_thread *t)
+{
+    struct col_proc_wait p;
+
+    t->asked = true;
+    if (!col_proc_wait(t->process->pid, t->tid, &p))
+        return;
+    t->wait_note = intern_cstr(w->in, col_blocked_by_call(p.call));
+    t->wait_stack = stack_of(w, t, p.pc, p.sp);
+}
+
+void col_wait_look(struct col_waits *w)
+{
+    uint64_t now = clock_mono_ns();
+
+    for (size_t i = 0; w->look && w->metric && i < w->processes->thread.n; i++) {
+        struct col_thread *t = w->processes->thread.v[i];
+
+        if (t->out_ns && !t->asked && !t->info.end_ns && now > t->out_ns + long_ns)
+            look_at(w, t);
+    }
+}
