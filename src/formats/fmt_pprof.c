@@ -14,21 +14,15 @@
 #include "formats/gzip.h"
 #include "formats/pprof.h"
 #include "formats/protobuf.h"
+#include "formats/rows.h"
 #include "profile/intern.h"
-
-struct row { /* one sample message */
-    uint32_t stack, thread;
-};
 
 struct writer {
     const struct profile *p;
     struct buf b;
     struct intern strings; /* only its strings: the table, from 1 */
-    VEC(struct row) row;
-    VEC(int64_t) value; /* row.n x columns */
-    size_t columns;
+    struct rows rows;
     bool counts; /* column 0 counts samples */
-    struct index rows;
     uint32_t *location; /* frame id - 1 -> location id, 0 unused */
     VEC(uint32_t) frame; /* location id - 1 -> frame id */
     uint32_t *function, *mapping; /* our id - 1 -> theirs, 0 unused */
@@ -86,33 +80,6 @@ static void write_types(struct writer *w)
     }
 }
 
-static size_t row_of(struct writer *w, struct row key)
-{
-    uint64_t h = hash_pair(key.stack, key.thread);
-
-    for (uint32_t at = index_first(&w->rows, h), id; (id = index_id(&w->rows, h, &at));)
-        if (w->row.v[id - 1].stack == key.stack && w->row.v[id - 1].thread == key.thread)
-            return id - 1;
-    vec_push(&w->row, key);
-    index_add(&w->rows, h, (uint32_t)w->row.n);
-    vec_reserve(&w->value, w->row.n * w->columns);
-    memset(w->value.v + (w->row.n - 1) * w->columns, 0, w->columns * sizeof *w->value.v);
-    return w->row.n - 1;
-}
-
-static void add_up(struct writer *w)
-{
-    for (size_t i = 0; i < w->p->sample.n; i++) {
-        const struct sample *m = &w->p->sample.v[i];
-        size_t row = row_of(w, (struct row){ m->stack, m->thread });
-        int64_t *v = w->value.v + row * w->columns;
-
-        v[m->metric - 1 + w->counts] += m->weight;
-        if (w->counts && m->metric == 1)
-            v[0] += (int64_t)m->count;
-    }
-}
-
 static uint32_t location_of(struct writer *w, uint32_t frame)
 {
     if (!w->location[frame - 1]) {
@@ -161,15 +128,15 @@ static void labels(struct writer *w, uint32_t thread)
 
 static void write_sample(struct writer *w, size_t row)
 {
-    const struct row *r = &w->row.v[row];
+    const struct row *r = &w->rows.row.v[row];
     size_t at = pb_begin(&w->b, PPROF_SAMPLE), list = pb_begin(&w->b, PPROF_SAMPLE_LOCATION);
 
     for (uint32_t s = r->stack; s; s = w->p->stack.v[s - 1].parent)
         buf_uleb(&w->b, location_of(w, w->p->stack.v[s - 1].frame));
     pb_end(&w->b, list);
     list = pb_begin(&w->b, PPROF_SAMPLE_VALUE);
-    for (size_t i = 0; i < w->columns; i++)
-        buf_uleb(&w->b, (uint64_t)w->value.v[row * w->columns + i]);
+    for (size_t i = 0; i < w->rows.columns; i++)
+        buf_uleb(&w->b, (uint64_t)w->rows.value.v[row * w->rows.columns + i]);
     pb_end(&w->b, list);
     if (r->thread)
         labels(w, r->thread);
@@ -320,8 +287,8 @@ static void write_strings(struct writer *w)
 static void write_profile(struct writer *w)
 {
     write_types(w);
-    add_up(w);
-    for (size_t i = 0; i < w->row.n; i++)
+    rows_build(&w->rows, w->p, (struct rows_options){ .counts = w->counts });
+    for (size_t i = 0; i < w->rows.row.n; i++)
         write_sample(w, i);
     main_mapping(w);
     for (uint32_t id = 1; id <= w->frame.n; id++)
@@ -343,7 +310,6 @@ static int pprof_write(const struct profile *p, const struct export_options *opt
     struct sink nowhere = { 0 };
     struct writer w = { .p = p, .counts = !has_samples_column(p) };
 
-    w.columns = p->metric.n + w.counts;
     w.location = mem_zalloc(p->frame.n * sizeof *w.location);
     w.function = mem_zalloc(p->function.n * sizeof *w.function);
     w.mapping = mem_zalloc(p->module.n * sizeof *w.mapping);
@@ -351,9 +317,7 @@ static int pprof_write(const struct profile *p, const struct export_options *opt
     write_profile(&w);
     gzip_write(out, w.b.data, w.b.n);
     intern_release(&w.strings);
-    index_release(&w.rows);
-    vec_release(&w.row);
-    vec_release(&w.value);
+    rows_release(&w.rows);
     vec_release(&w.frame);
     free(w.location);
     free(w.function);

@@ -1,0 +1,111 @@
+/* fmt_csv.c - one line per thread and stack, a column per metric; for spreadsheets and
+ * databases.  Quoted as RFC 4180 says; the stack is root first, joined by ';'.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/an_tree.h"
+#include "formats/formats.h"
+#include "formats/rows.h"
+
+static void quoted_part(struct out *o, const char *s, char instead_of_semicolon)
+{
+    for (; *s; s++) {
+        if (*s == '"')
+            out_char(o, '"');
+        out_char(o, *s == '\n' || *s == '\r' ? ' ' : *s == ';' ? instead_of_semicolon : *s);
+    }
+}
+
+static void quoted(struct out *o, const char *s)
+{
+    out_char(o, '"');
+    quoted_part(o, s, ';');
+    out_char(o, '"');
+}
+
+static void put_titles(const struct profile *p, struct out *o)
+{
+    out_str(o, "process,pid,thread,tid,stack");
+    for (size_t i = 0; i < p->metric.n; i++) {
+        const char *unit = profile_string(p, p->metric.v[i].unit);
+
+        out_str(o, ",\"");
+        quoted_part(o, profile_string(p, p->metric.v[i].name), ';');
+        if (*unit) {
+            out_str(o, " (");
+            quoted_part(o, unit, ';');
+            out_char(o, ')');
+        }
+        out_char(o, '"');
+    }
+    out_str(o, "\r\n");
+}
+
+static void put_thread(const struct profile *p, uint32_t thread, struct out *o)
+{
+    const struct thread *t = thread ? &p->thread.v[thread - 1] : NULL;
+    const struct process *owner = t && t->process ? &p->process.v[t->process - 1] : NULL;
+
+    quoted(o, owner ? profile_string(p, owner->name) : "");
+    out_char(o, ',');
+    if (owner)
+        out_i64(o, owner->pid);
+    out_char(o, ',');
+    quoted(o, t ? profile_string(p, t->name) : "");
+    out_char(o, ',');
+    if (t)
+        out_i64(o, t->tid);
+    out_char(o, ',');
+}
+
+/* ';' separates functions, so that it cannot be in a name. */
+static void put_stack(const struct an_tree *t, const struct an_symbols *s, uint32_t node,
+                      struct out *o)
+{
+    VEC(uint32_t) up = { 0 };
+
+    for (; node; node = t->trie.node.v[node].parent)
+        vec_push(&up, t->trie.node.v[node].key);
+    out_char(o, '"');
+    for (size_t i = up.n; i--;) {
+        quoted_part(o, s->symbol.v[up.v[i]].name, ':');
+        if (i)
+            out_char(o, ';');
+    }
+    out_char(o, '"');
+    vec_release(&up);
+}
+
+static int csv_write(const struct profile *p, const struct export_options *opt, struct out *o,
+                     struct err *e)
+{
+    struct an_symbols symbols;
+    struct an_tree tree;
+    struct rows rows;
+
+    an_symbols_init(&symbols, p);
+    an_tree_build(&tree, &symbols, NULL);
+    rows_build(&rows, p, (struct rows_options){ .as = tree.node_of_stack.v });
+    put_titles(p, o);
+    for (size_t i = 0; i < rows.row.n; i++) {
+        put_thread(p, rows.row.v[i].thread, o);
+        put_stack(&tree, &symbols, rows.row.v[i].stack, o);
+        for (size_t k = 0; k < p->metric.n; k++) {
+            out_char(o, ',');
+            out_i64(o, rows.value.v[i * rows.columns + k]);
+        }
+        out_str(o, "\r\n");
+    }
+    rows_release(&rows);
+    an_tree_release(&tree);
+    an_symbols_release(&symbols);
+    return 0;
+}
+
+const struct format format_csv = {
+    .name = "csv",
+    .extension = ".csv",
+    .about = "comma-separated values, a line per thread and stack",
+    .write = csv_write,
+};

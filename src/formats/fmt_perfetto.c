@@ -1,0 +1,201 @@
+/* fmt_perfetto.c - Perfetto's trace protobuf: tracks, calls and counters as track events.
+ * Names are written out in each event; gzip or the page's own loading makes up for it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "formats/formats.h"
+#include "formats/protobuf.h"
+#include "formats/trace.h"
+
+enum {
+    TRACE_PACKET = 1,
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE = 10,
+    PACKET_EVENT = 11,
+    PACKET_TRACK = 60,
+    EVENT_TYPE = 9,
+    EVENT_TRACK = 11,
+    EVENT_NAME = 23,
+    EVENT_COUNTER_DOUBLE = 44,
+    TRACK_UUID = 1,
+    TRACK_NAME = 2,
+    TRACK_PROCESS = 3,
+    TRACK_THREAD = 4,
+    TRACK_PARENT = 5,
+    TRACK_COUNTER = 8,
+    PROCESS_PID = 1,
+    PROCESS_NAME = 6,
+    THREAD_PID = 1,
+    THREAD_TID = 2,
+    THREAD_NAME = 5,
+    SLICE_BEGIN = 1,
+    SLICE_END = 2,
+    COUNTER = 4,
+    SEQUENCE = 1, /* there is one writer */
+};
+
+struct writer {
+    struct trace_writer trace; /* first: the callbacks cast */
+    struct out *out;
+    struct buf b;
+    uint64_t next_uuid, track;
+    struct umap process_of, counter_of; /* -> uuid */
+    VEC(uint64_t) open; /* ends of the calls that have begun, outermost first */
+};
+
+static struct writer *writer_of(struct trace_writer *w)
+{
+    return (struct writer *)w;
+}
+
+static void flush(struct writer *w)
+{
+    out_add(w->out, w->b.data, w->b.n);
+    w->b.n = 0;
+}
+
+static void put_event(struct writer *w, uint64_t time, uint64_t track, uint64_t type,
+                      const char *name)
+{
+    size_t packet = pb_begin(&w->b, TRACE_PACKET), event;
+
+    pb_u64(&w->b, PACKET_TIMESTAMP, time);
+    pb_u64(&w->b, PACKET_SEQUENCE, SEQUENCE);
+    event = pb_begin(&w->b, PACKET_EVENT);
+    pb_u64(&w->b, EVENT_TYPE, type);
+    pb_u64(&w->b, EVENT_TRACK, track);
+    if (name)
+        pb_text(&w->b, EVENT_NAME, name, strlen(name));
+    pb_end(&w->b, event);
+    pb_end(&w->b, packet);
+    flush(w);
+}
+
+/* End the calls that are over at TIME. */
+static void end_until(struct writer *w, uint64_t time)
+{
+    while (w->open.n && w->open.v[w->open.n - 1] <= time)
+        put_event(w, w->open.v[--w->open.n], w->track, SLICE_END, NULL);
+}
+
+static uint64_t process_track(struct writer *w, const struct trace_track *t)
+{
+    uint64_t uuid = umap_find(&w->process_of, (uint64_t)t->pid);
+    size_t packet, track, process;
+
+    if (uuid)
+        return uuid;
+    uuid = ++w->next_uuid;
+    umap_put(&w->process_of, (uint64_t)t->pid, (uint32_t)uuid);
+    packet = pb_begin(&w->b, TRACE_PACKET);
+    pb_u64(&w->b, PACKET_SEQUENCE, SEQUENCE);
+    track = pb_begin(&w->b, PACKET_TRACK);
+    pb_u64(&w->b, TRACK_UUID, uuid);
+    process = pb_begin(&w->b, TRACK_PROCESS);
+    pb_u64(&w->b, PROCESS_PID, (uint64_t)t->pid);
+    pb_text(&w->b, PROCESS_NAME, t->process, strlen(t->process));
+    pb_end(&w->b, process);
+    pb_end(&w->b, track);
+    pb_end(&w->b, packet);
+    return uuid;
+}
+
+static void put_track(struct trace_writer *trace, const struct trace_track *t)
+{
+    struct writer *w = writer_of(trace);
+    uint64_t parent;
+    size_t packet, track, thread;
+
+    end_until(w, UINT64_MAX);
+    parent = process_track(w, t);
+    w->track = ++w->next_uuid;
+    packet = pb_begin(&w->b, TRACE_PACKET);
+    pb_u64(&w->b, PACKET_SEQUENCE, SEQUENCE);
+    track = pb_begin(&w->b, PACKET_TRACK);
+    pb_u64(&w->b, TRACK_UUID, w->track);
+    pb_u64(&w->b, TRACK_PARENT, parent);
+    thread = pb_begin(&w->b, TRACK_THREAD);
+    pb_u64(&w->b, THREAD_PID, (uint64_t)t->pid);
+    pb_u64(&w->b, THREAD_TID, (uint64_t)t->tid);
+    pb_text(&w->b, THREAD_NAME, t->name, strlen(t->name));
+    pb_end(&w->b, thread);
+    pb_end(&w->b, track);
+    pb_end(&w->b, packet);
+    flush(w);
+}
+
+static void put_call(struct trace_writer *trace, const struct trace_call *c)
+{
+    struct writer *w = writer_of(trace);
+    uint64_t end = c->start_ns + c->duration_ns;
+
+    end_until(w, c->start_ns);
+    if (w->open.n && end > w->open.v[w->open.n - 1])
+        end = w->open.v[w->open.n - 1]; /* calls on a track must nest */
+    put_event(w, c->start_ns, w->track, SLICE_BEGIN, c->name);
+    vec_push(&w->open, end);
+}
+
+static uint64_t counter_track(struct writer *w, int64_t pid, const struct counter *c)
+{
+    const char *name = profile_string(w->trace.p, c->name);
+    uint64_t key = hash_pair((uint64_t)pid, c->name), uuid = umap_find(&w->counter_of, key);
+    uint64_t parent = pid ? umap_find(&w->process_of, (uint64_t)pid) : 0;
+    size_t packet, track, counter;
+
+    if (uuid)
+        return uuid;
+    uuid = ++w->next_uuid;
+    umap_put(&w->counter_of, key, (uint32_t)uuid);
+    packet = pb_begin(&w->b, TRACE_PACKET);
+    pb_u64(&w->b, PACKET_SEQUENCE, SEQUENCE);
+    track = pb_begin(&w->b, PACKET_TRACK);
+    pb_u64(&w->b, TRACK_UUID, uuid);
+    pb_opt_u64(&w->b, TRACK_PARENT, parent);
+    pb_text(&w->b, TRACK_NAME, name, strlen(name));
+    counter = pb_begin(&w->b, TRACK_COUNTER);
+    pb_end(&w->b, counter);
+    pb_end(&w->b, track);
+    pb_end(&w->b, packet);
+    return uuid;
+}
+
+static void put_counter(struct trace_writer *trace, int64_t pid, const struct counter *c)
+{
+    struct writer *w = writer_of(trace);
+    uint64_t uuid = counter_track(w, pid, c);
+    size_t packet = pb_begin(&w->b, TRACE_PACKET), event;
+
+    pb_u64(&w->b, PACKET_TIMESTAMP, c->time_ns);
+    pb_u64(&w->b, PACKET_SEQUENCE, SEQUENCE);
+    event = pb_begin(&w->b, PACKET_EVENT);
+    pb_u64(&w->b, EVENT_TYPE, COUNTER);
+    pb_u64(&w->b, EVENT_TRACK, uuid);
+    pb_double(&w->b, EVENT_COUNTER_DOUBLE, c->value);
+    pb_end(&w->b, event);
+    pb_end(&w->b, packet);
+    flush(w);
+}
+
+static int perfetto_write(const struct profile *p, const struct export_options *o,
+                          struct out *out, struct err *e)
+{
+    struct writer w = { .trace = { put_track, put_call, put_counter, p }, .out = out };
+    int rc = trace_write(&w.trace, o, e);
+
+    end_until(&w, UINT64_MAX);
+    flush(&w);
+    buf_release(&w.b);
+    umap_release(&w.process_of);
+    umap_release(&w.counter_of);
+    vec_release(&w.open);
+    return rc;
+}
+
+const struct format format_perfetto = {
+    .name = "perfetto",
+    .extension = ".perfetto-trace",
+    .about = "Perfetto's trace protobuf",
+    .write = perfetto_write,
+};

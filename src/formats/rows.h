@@ -1,0 +1,30 @@
+/* rows.h - samples added up by stack and thread, a column per metric.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_FORMATS_ROWS_H
+#define FATHOM_FORMATS_ROWS_H
+
+#include <stdbool.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "profile/profile.h"
+
+struct row {
+    uint32_t stack, thread; /* stack: as mapped */
+};
+
+struct rows {
+    VEC(struct row) row; /* in the order of first samples */
+    VEC(int64_t) value;  /* row * columns */
+    size_t columns;
+    struct index index_;
+};
+
+struct rows_options {
+    bool counts;        /* a column before the metrics' counts the samples of the first metric */
+    const uint32_t *as; /* stack id - 1 -> what to tell stacks apart by; NULL: the id */
+};
+void rows_build(struct rows *r, const struct profile *p, struct rows_options o);
+void rows_release(struct rows *r);
+
+#endif
