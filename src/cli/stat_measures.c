@@ -8,11 +8,19 @@
 
 #include "cli/stat.h"
 
+/* "cycles:u" is "cycles" too. */
+static bool is_called(const struct col_event *ev, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(ev->name, name, n) == 0 && (!ev->name[n] || ev->name[n] == ':');
+}
+
 /* Value of the counter called NAME in R, NAN when it was not counted. */
 static double counted(const struct stat_result *s, const struct col_stat_run *r, const char *name)
 {
     for (size_t i = 0; i < s->events->n; i++)
-        if (strcmp(s->events->v[i].name, name) == 0 && !r->counter[i].errnum &&
+        if (is_called(&s->events->v[i], name) && !r->counter[i].errnum &&
             r->counter[i].running_pct > 0)
             return r->counter[i].value;
     return NAN;
