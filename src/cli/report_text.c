@@ -31,7 +31,7 @@ static void put_header(const struct report *r, struct out *o)
     else
         out_printf(o, "%s: %s in %s %s\n\n", metric,
                    human_weight((double)r->all.weight, r->unit).s,
-                   human_count((int64_t)r->all.samples).s, r->exact ? "events" : "samples");
+                   human_u64(r->all.samples).s, r->exact ? "events" : "samples");
 }
 
 /* Half the width of the interval at its wider side: what to add after "plus or minus". */
@@ -69,7 +69,7 @@ static void put_flat(const struct report *r, struct out *o, const struct term *t
         put_pct(&t, an_share_pct(row->self, &r->all));
         table_text(&t, r->exact || !row->self ? "" : human_pct(margin(r, row->self)).s);
         put_pct(&t, an_share_pct(row->total, &r->all));
-        table_text(&t, human_count((int64_t)row->samples).s);
+        table_text(&t, human_u64(row->samples).s);
         table_text(&t, by_module ? row->name : an_module_name(r->p, row->module));
         table_text(&t, by_module ? "" : row->name);
         table_text(&t, by_module ? "" : an_row_place(r->p, row, place, sizeof place));
@@ -78,7 +78,7 @@ static void put_flat(const struct report *r, struct out *o, const struct term *t
     table_release(&t);
     if (n < r->flat.row.n)
         out_printf(o, "... %s more; -n 0 shows all\n",
-                   human_count((int64_t)(r->flat.row.n - n)).s);
+                   human_u64((r->flat.row.n - n)).s);
 }
 
 static const struct table_column group_columns[] = {
@@ -119,7 +119,7 @@ static void put_groups(const struct report *r, struct out *o, const struct term 
         put_pct(&t, pct);
         table_text(&t, r->exact ? "" : human_pct(margin(r, g->weight)).s);
         table_text(&t, human_weight((double)g->weight, r->unit).s);
-        table_text(&t, human_count((int64_t)g->samples).s);
+        table_text(&t, human_u64(g->samples).s);
         group_name(r, g, &name);
         table_text(&t, buf_text(&name));
     }
@@ -127,7 +127,7 @@ static void put_groups(const struct report *r, struct out *o, const struct term 
     table_release(&t);
     buf_release(&name);
     if (left)
-        out_printf(o, "... %s more; -n 0 --min 0 shows all\n", human_count((int64_t)left).s);
+        out_printf(o, "... %s more; -n 0 --min 0 shows all\n", human_u64(left).s);
 }
 
 static const struct table_column tree_columns[] = {

@@ -14,6 +14,8 @@ struct loader { /* the profile comes first: freed as one */
     struct profile p;
     struct sink sink;
     struct err first;
+    uint64_t *used; /* by metric: sum of the sizes of its weights; in the arena */
+    size_t n_used;
 };
 
 static struct loader *loader_of(struct sink *s)
@@ -192,6 +194,25 @@ static void load_stack(struct sink *s, uint32_t parent, uint32_t frame)
         vec_push(&l->p.stack, ((struct profile_node){ parent, frame }));
 }
 
+/* WEIGHT, cut so that no sum over any samples of METRIC can overflow: analyses just add. */
+static int64_t bounded(struct loader *l, uint32_t metric, int64_t weight)
+{
+    uint64_t size = weight < 0 ? -(uint64_t)weight : (uint64_t)weight, room;
+
+    if (l->n_used < metric) {
+        uint64_t *more = arena_zalloc(&l->p.arena, 2 * l->p.metric.n * sizeof *more);
+
+        if (l->n_used)
+            memcpy(more, l->used, l->n_used * sizeof *more);
+        l->used = more;
+        l->n_used = 2 * l->p.metric.n;
+    }
+    room = INT64_MAX - l->used[metric - 1];
+    size = size < room ? size : room;
+    l->used[metric - 1] += size;
+    return weight < 0 ? -(int64_t)size : (int64_t)size;
+}
+
 static void load_sample(struct sink *s, const struct sample *m)
 {
     struct loader *l = loader_of(s);
@@ -199,7 +220,9 @@ static void load_sample(struct sink *s, const struct sample *m)
     if (is_well(l) && known(l, "thread", m->thread, l->p.thread.n) &&
         known(l, "stack", m->stack, l->p.stack.n) &&
         defined(l, "metric", m->metric, l->p.metric.n))
-        vec_push(&l->p.sample, *m);
+        vec_push(&l->p.sample,
+                 ((struct sample){ m->time_ns, m->thread, m->stack, m->metric, m->cpu,
+                                   bounded(l, m->metric, m->weight), m->count }));
 }
 
 static void load_span(struct sink *s, const struct span *x)

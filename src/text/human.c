@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,15 +63,16 @@ struct human human_bytes(double bytes)
     return scaled(bytes, units[i]);
 }
 
-struct human human_count(int64_t n)
+/* Digits of N in groups of three, after a sign where it is negative. */
+static struct human grouped(uint64_t n, bool negative)
 {
     char digits[24];
     struct human h;
     size_t len, out = 0;
 
-    snprintf(digits, sizeof digits, "%" PRIu64, n < 0 ? -(uint64_t)n : (uint64_t)n);
+    snprintf(digits, sizeof digits, "%" PRIu64, n);
     len = strlen(digits);
-    if (n < 0)
+    if (negative)
         h.s[out++] = '-';
     for (size_t i = 0; i < len; i++) {
         if (i && (len - i) % 3 == 0)
@@ -79,6 +81,16 @@ struct human human_count(int64_t n)
     }
     h.s[out] = 0;
     return h;
+}
+
+struct human human_count(int64_t n)
+{
+    return grouped(n < 0 ? -(uint64_t)n : (uint64_t)n, n < 0);
+}
+
+struct human human_u64(uint64_t n)
+{
+    return grouped(n, false);
 }
 
 struct human human_short(double n)

@@ -1,12 +1,18 @@
 """The JSON of `fathom report` is what docs/json.md says, and agrees with text and CSV."""
 import csv
+import fcntl
 import io
 import json
+import os
+import pty
 import re
 import runpy
+import struct
+import subprocess
+import termios
 import unittest
 
-from support import SOURCE, Case, fathom
+from support import FATHOM, SOURCE, Case, fathom, need_perf_events
 
 COLLAPSED = "app;main;one;spin 70\napp;main;two;spin 20\napp;main;two;memcpy 10\n"
 TYPES = {"string": str, "number": (int, float), "bool": bool, "object": dict, "list": list}
@@ -24,6 +30,27 @@ def documented(heading):
         for name, kind in zip(names, kinds):
             members[name] = TYPES[kind.split(" ")[0]]
     return members
+
+
+def on_terminal(columns, *command, **env):
+    """Output of COMMAND on a terminal of that width."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    child = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=side, stderr=side,
+                             env={**os.environ, "TERM": "xterm", **env}, close_fds=True)
+    os.close(side)
+    got = b""
+    while True:
+        try:
+            piece = os.read(main, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        got += piece
+    os.close(main)
+    child.wait()
+    return got.decode().replace("\r\n", "\n")
 
 
 class Report(Case):
@@ -78,6 +105,28 @@ class Report(Case):
         self.path.write_text('main;f<int, "x"> 3\n')
         rows = list(csv.DictReader(io.StringIO(fathom("report", self.path, "--csv").stdout)))
         self.assertEqual(rows[0]["name"], 'f<int, "x">')
+
+    def test_a_terminal_gets_colours_and_no_line_longer_than_it(self):
+        name = "outer::space<" + "int, " * 30 + "long>::method_at_the_end"
+        self.path.write_text(f"main;{name} 70\nmain;short 30\n")
+        for columns in (50, 80, 120):
+            text = on_terminal(columns, FATHOM, "report", self.path)
+            self.assertIn("\033[", text)
+            plain = re.sub(r"\033\[[0-9;]*m", "", text)
+            self.assertLessEqual(max(map(len, plain.splitlines())), columns)
+            self.assertIn("…", plain)
+            self.assertIn("at_the_end", plain)
+
+    def test_no_color_and_pipes_are_plain(self):
+        self.assertNotIn("\033", on_terminal(80, FATHOM, "report", self.path, NO_COLOR="1"))
+        self.assertNotIn("\033", fathom("report", self.path).stdout)
+
+    def test_a_command_is_recorded_first(self):
+        need_perf_events()
+        result = json.loads(fathom("report", "--json", "--", "true").stdout)
+        self.assertEqual(result["meta"]["command"], "true")
+        fathom("report", "--", self.dir / "nothing", status=1)
+        fathom("report", "--", status=2)
 
     def test_the_meta_page_is_the_table(self):
         made = runpy.run_path(str(SOURCE / "tools/meta-doc"))["page"]()

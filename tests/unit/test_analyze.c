@@ -238,3 +238,18 @@ TEST(an_filter_refuses_what_it_cannot_understand)
     CHECK_EQ(weight_after((struct an_filter){ .thread = { { "none" }, 1 } }, &code), -1);
     CHECK_EQ(code, ERR_MISSING);
 }
+
+TEST(profile_sums_of_weights_cannot_overflow)
+{
+    struct profile *p = build_profile("t a;b 9223372036854775807\nt a;c 9223372036854775807\n"
+                                      "t a -9223372036854775808\n");
+    struct an_symbols s;
+    struct an_flat f;
+
+    an_symbols_init(&s, p);
+    an_flat_build(&f, &s, 1, AN_BY_FUNCTION);
+    CHECK(f.all.weight == INT64_MAX);
+    an_flat_release(&f);
+    an_symbols_release(&s);
+    profile_free(p);
+}
