@@ -11,6 +11,7 @@
 
 #include "analyze/an_tree.h"
 #include "formats/formats.h"
+#include "formats/label.h"
 #include "formats/palette.h"
 #include "formats/web.h"
 #include "text/human.h"
@@ -30,8 +31,8 @@ struct picture {
     double px;     /* per unit of weight */
     double min_px; /* narrower boxes are left out */
     bool inverted;
-    const char *title, *unit;
-    uint64_t left_out;
+    const char *title, *unit, *metric;
+    uint64_t samples, left_out;
 };
 
 /* Text for XML: what XML cannot hold becomes a space. */
@@ -112,28 +113,18 @@ static void put_title(struct out *o, const struct picture *p, uint32_t at)
     out_str(o, ")</title>");
 }
 
-/* As many whole characters of NAME as fit, with an ellipsis when cut. */
 static void put_label(struct out *o, const char *name, double x, double y, double width)
 {
-    size_t n = strlen(name), room = width > 2 * CHAR_PX ? (size_t)((width - 6) / CHAR_PX) : 0;
-    size_t keep = 0, chars = 0;
+    size_t room = width > 2 * CHAR_PX ? (size_t)((width - 6) / CHAR_PX) : 0;
+    struct buf label = { 0 };
 
     if (room < 2)
         return;
-    for (; keep < n && chars < room; chars++)
-        for (keep++; keep < n && ((unsigned char)name[keep] & 0xc0) == 0x80;)
-            keep++;
+    label_of(&label, name, room);
     out_printf(o, "<text x=\"%.1f\" y=\"%.1f\">", x + 3, y + 12);
-    if (keep < n && chars > 1) {
-        do
-            keep--;
-        while (keep && ((unsigned char)name[keep] & 0xc0) == 0x80);
-        put_text(o, name, keep);
-        out_str(o, "…");
-    } else {
-        put_text(o, name, keep);
-    }
+    put_text(o, (const char *)label.data, label.n);
     out_str(o, "</text>");
+    buf_release(&label);
 }
 
 static void put_box(struct out *o, const struct picture *p, uint32_t at)
@@ -152,11 +143,10 @@ static void put_box(struct out *o, const struct picture *p, uint32_t at)
     out_str(o, "</g>\n");
 }
 
-static void put_web_file(struct out *o, const char *name)
+static void put_web_files(struct out *o, const char *names,
+                          void (*put)(struct out *o, const struct web_file *w))
 {
-    for (const struct web_file *w = web_files; w->name; w++)
-        if (strcmp(w->name, name) == 0)
-            out_add(o, w->data, w->size);
+    web_put_all(o, names, names + strlen(names), put);
 }
 
 static void put_head(struct out *o, const struct picture *p)
@@ -170,12 +160,17 @@ static void put_head(struct out *o, const struct picture *p)
                WIDTH, height, WIDTH, height);
     put_text(o, p->title, strlen(p->title));
     out_str(o, "</title>\n<style>");
-    put_web_file(o, "svg/flame.css");
+    put_web_files(o, "svg/flame.css", web_put);
     out_printf(o, "</style>\n<rect id=\"paper\" width=\"100%%\" height=\"100%%\"/>\n"
                   "<text id=\"heading\" x=\"%d\" y=\"28\">", WIDTH / 2);
     put_text(o, p->title, strlen(p->title));
     out_printf(o, "</text>\n<text id=\"about\" x=\"%d\" y=\"48\">", WIDTH / 2);
     put_weight(o, p, p->total[0]);
+    if (strcmp(p->metric, p->unit) != 0) {
+        out_char(o, ' ');
+        put_text(o, p->metric, strlen(p->metric));
+        out_printf(o, " in %s samples", human_count((int64_t)p->samples).s);
+    }
     if (p->inverted)
         out_str(o, "; from the functions that cost down to their callers");
     if (p->left_out)
@@ -197,7 +192,7 @@ static void put_svg(struct out *o, const struct picture *p)
         if (p->start[p->order[i]] >= 0)
             put_box(o, p, p->order[i]);
     out_str(o, "</g>\n<script>//<![CDATA[\n");
-    put_web_file(o, "svg/flame.js");
+    put_web_files(o, "format.js svg/flame.js", web_put_module);
     out_str(o, "//]]></script>\n</svg>\n");
 }
 
@@ -235,6 +230,9 @@ static int svg_write(const struct profile *profile, const struct export_options 
     p.min_px = fmax(opt->all ? 0 : MIN_PX, opt->min_pct / 100 * (WIDTH - 2 * PAD));
     p.title = opt->title && *opt->title ? opt->title : "Flame graph";
     p.unit = profile_string(profile, profile->metric.v[metric - 1].unit);
+    p.metric = profile_string(profile, profile->metric.v[metric - 1].name);
+    for (size_t i = 0; i < profile->sample.n; i++)
+        p.samples += profile->sample.v[i].metric == metric ? profile->sample.v[i].count : 0;
     an_symbols_init(&symbols, profile);
     an_tree_build(&tree, &symbols, NULL);
     self = an_tree_self(&tree, profile, metric, NULL);

@@ -20,14 +20,6 @@ struct page {
     struct out *out;
 };
 
-static const struct web_file *find_file(const char *name, size_t n)
-{
-    for (const struct web_file *w = web_files; w->name; w++)
-        if (strlen(w->name) == n && memcmp(w->name, name, n) == 0)
-            return w;
-    return NULL;
-}
-
 /* --- facts ------------------------------------------------------------------------------ */
 
 static void put_metrics(struct json *j, const struct profile *p)
@@ -140,39 +132,6 @@ static bool starts(const char *line, const char *with)
     return strncmp(line, with, strlen(with)) == 0;
 }
 
-static void put_module(struct out *o, const struct web_file *w)
-{
-    const char *line = (const char *)w->data;
-
-    while (*line) {
-        size_t n = strcspn(line, "\n"), whole = n + (line[n] == '\n');
-        size_t skip = starts(line, "export ") ? strlen("export ") : 0;
-
-        if (!starts(line, "import "))
-            out_add(o, line + skip, whole - skip);
-        line += whole;
-    }
-}
-
-/* The files named in WORDS (up to END), each through PUT. */
-static void put_files(struct out *o, const char *words, const char *end,
-                      void (*put)(struct out *o, const struct web_file *w))
-{
-    while (words < end) {
-        size_t n = strcspn(words, " ");
-        const struct web_file *w = find_file(words, n);
-
-        if (w)
-            put(o, w);
-        words += n + 1;
-    }
-}
-
-static void put_file(struct out *o, const struct web_file *w)
-{
-    out_add(o, w->data, w->size);
-}
-
 static void put_part(const struct page *page, const char *words, const char *end)
 {
     if (starts(words, "facts"))
@@ -180,9 +139,9 @@ static void put_part(const struct page *page, const char *words, const char *end
     else if (starts(words, "data"))
         put_data(page);
     else if (starts(words, "style "))
-        put_files(page->out, words + strlen("style "), end, put_file);
+        web_put_all(page->out, words + strlen("style "), end, web_put);
     else if (starts(words, "modules "))
-        put_files(page->out, words + strlen("modules "), end, put_module);
+        web_put_all(page->out, words + strlen("modules "), end, web_put_module);
 }
 
 static int view_write(const struct profile *p, const struct export_options *opt, struct out *o,
@@ -190,7 +149,7 @@ static int view_write(const struct profile *p, const struct export_options *opt,
 {
     static const char open[] = "<!-- fathom: ", close[] = " -->";
     struct page page = { .profile = p, .options = opt, .out = o };
-    const struct web_file *index = find_file("index.html", strlen("index.html"));
+    const struct web_file *index = web_find("index.html", strlen("index.html"));
     const char *at, *mark, *end;
 
     if (!index)

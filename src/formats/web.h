@@ -5,11 +5,21 @@
 
 #include <stddef.h>
 
+#include "text/out.h"
+
 struct web_file {
     const char *name; /* path below web/src; NULL ends the list */
     const unsigned char *data; /* NUL-terminated */
     size_t size;
 };
 extern const struct web_file web_files[];
+
+const struct web_file *web_find(const char *name, size_t n); /* NULL when there is none */
+void web_put(struct out *o, const struct web_file *w);
+/* An ES module as part of one script: imports go, exports become plain. */
+void web_put_module(struct out *o, const struct web_file *w);
+/* PUT each file that NAMES (separated by spaces, up to END) has. */
+void web_put_all(struct out *o, const char *names, const char *end,
+                 void (*put)(struct out *o, const struct web_file *w));
 
 #endif

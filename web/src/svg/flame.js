@@ -1,5 +1,5 @@
 // Zoom and search for the flame graph in this file.  Boxes come in depth-first order, each with
-// data-w="START WEIGHT".  State is kept in the address: #x=START,WEIGHT,ROW&s=PATTERN.
+// data-w="START WEIGHT".  labelOf is that of ../format.js.  State is kept in the address: #x=START,WEIGHT,ROW&s=PATTERN.
 "use strict";
 (() => {
   const get = (id) => document.getElementById(id);
@@ -28,7 +28,7 @@
       box.g.appendChild(box.text);
     }
     box.text.setAttribute("x", (x + 3).toFixed(1));
-    box.text.textContent = box.label.length > room ? box.label.slice(0, room - 1) + "…" : box.label;
+    box.text.textContent = labelOf(box.label, room);
   }
 
   function place(box, x, width, parent) {
