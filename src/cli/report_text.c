@@ -8,6 +8,8 @@
 #include "text/human.h"
 #include "text/table.h"
 
+enum { UNNAMED_ROWS = 10 };
+
 static enum term_style heat(double pct)
 {
     return pct >= 10 ? TERM_HOT : pct >= 2 ? TERM_WARM : TERM_PLAIN;
@@ -78,7 +80,7 @@ static void put_flat(const struct report *r, struct out *o, const struct term *t
     table_release(&t);
     if (n < r->flat.row.n)
         out_printf(o, "... %s more; -n 0 shows all\n",
-                   human_u64((r->flat.row.n - n)).s);
+                   human_u64(r->flat.row.n - n).s);
 }
 
 static const struct table_column group_columns[] = {
@@ -132,7 +134,7 @@ static void put_groups(const struct report *r, struct out *o, const struct term 
 
 static const struct table_column tree_columns[] = {
     { "total %", TABLE_NUMBER }, { "self %", TABLE_NUMBER }, { "module", TABLE_NAME },
-    { "function", TABLE_TEXT },
+    { "function", TABLE_NAME },
 };
 
 /* A chain of single calls stays in its column, so that deep stacks do not run off the page;
@@ -202,7 +204,7 @@ static void put_unnamed(const struct report *r, struct out *o, const struct term
 
     an_quality_unnamed(r->p, r->metric, &list);
     table_init(&t, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < list.v.n; i++) {
+    for (size_t i = 0; i < list.v.n && i < UNNAMED_ROWS; i++) {
         const struct an_unnamed *u = &list.v.v[i];
 
         table_text(&t, human_pct(an_share_pct(u->weight, &r->all)).s);
@@ -214,6 +216,8 @@ static void put_unnamed(const struct report *r, struct out *o, const struct term
         out_str(o, "\nmodules without full symbols\n");
         table_print(&t, o, term);
     }
+    if (list.v.n > UNNAMED_ROWS)
+        out_printf(o, "... %s more; --json lists all\n", human_u64(list.v.n - UNNAMED_ROWS).s);
     table_release(&t);
     vec_release(&list.v);
 }

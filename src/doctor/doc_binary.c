@@ -221,30 +221,16 @@ static bool is_pid(const char *text)
     return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-int doc_binary(struct doc_binary *b, const char *path, struct err *e)
+int doc_binary_module(struct doc_binary *b, struct sym_module *m, const char *target,
+                      struct err *e)
 {
-    bool pid = is_pid(path) && access(path, F_OK) != 0;
-    char real[4096], target[4200];
-    struct examined x = { 0 };
+    struct examined x = { .m = m, .file = sym_module_file(m) };
 
     *b = (struct doc_binary){ 0 };
-    if (pid) {
-        snprintf(real, sizeof real, "/proc/%s/exe", path);
-        snprintf(target, sizeof target, "-p %s", path);
-        if (access(real, R_OK) != 0)
-            return err_sys(e, "process %s", path);
-    } else {
-        snprintf(real, sizeof real, "%s", path);
-        snprintf(target, sizeof target, "-- %s%s", strchr(path, '/') ? "" : "./", path);
-    }
-    x.m = sym_module_open(&(struct sym_request){ .path = real });
-    x.file = sym_module_file(x.m);
     if (!x.file) {
-        const char *problem = sym_module_problem(x.m);
+        const char *problem = sym_module_problem(m);
 
-        err_set(e, ERR_FORMAT, "%s", *problem ? problem : "not an ELF file");
-        sym_module_close(x.m);
-        return err_wrap(e, "%s", path);
+        return err_set(e, ERR_FORMAT, "%s", *problem ? problem : "not an ELF file");
     }
     examine(&x);
     add_shape(b, &x);
@@ -252,8 +238,27 @@ int doc_binary(struct doc_binary *b, const char *path, struct err *e)
     add_flags(b, &x);
     add_code(b, &x);
     judge(b, &x, target);
-    sym_module_close(x.m);
     return 0;
+}
+
+int doc_binary(struct doc_binary *b, const char *path, struct err *e)
+{
+    char real[4096], target[4200];
+    struct sym_module *m;
+    int rc;
+
+    snprintf(real, sizeof real, "%s", path);
+    snprintf(target, sizeof target, "-- %s%s", strchr(path, '/') ? "" : "./", path);
+    if (is_pid(path) && access(path, F_OK) != 0) {
+        snprintf(real, sizeof real, "/proc/%s/exe", path);
+        snprintf(target, sizeof target, "-p %s", path);
+        if (access(real, R_OK) != 0)
+            return err_sys(e, "process %s", path);
+    }
+    m = sym_module_open(&(struct sym_request){ .path = real });
+    rc = doc_binary_module(b, m, target, e);
+    sym_module_close(m);
+    return rc < 0 ? err_wrap(e, "%s", path) : 0;
 }
 
 void doc_binary_release(struct doc_binary *b)
