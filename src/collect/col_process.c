@@ -58,6 +58,7 @@ void col_process_release(struct col_processes *p)
     }
     for (size_t i = 0; i < p->thread.n; i++) {
         vec_release(&p->thread.v[i]->last);
+        vec_release(&p->thread.v[i]->calls);
         free(p->thread.v[i]);
     }
     vec_release(&p->process);

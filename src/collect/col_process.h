@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "collect/col_lbr.h"
 #include "collect/col_module.h"
 #include "collect/col_parse.h"
 #include "profile/intern.h"
@@ -51,6 +52,7 @@ struct col_thread {
     VEC(struct col_step) last;
     const struct col_space *last_space; /* only compared */
     uint32_t last_generation, last_root;
+    struct col_lbr calls;
     uint32_t user_stack; /* of its last sample, without the kernel's part */
     /* Waiting (col_wait.c).  Notes are strings; 0 is unknown. */
     uint64_t out_ns, in_ns; /* since when it is off the CPU, 0 when it runs; when it last came */

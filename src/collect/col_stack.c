@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/col_lbr.h"
-
 enum { MAX_LOADS = 64 }; /* modules of one stack that are met for the first time */
 
 struct user { /* the user part of a stack, leaf first */
@@ -14,6 +12,7 @@ struct user { /* the user part of a stack, leaf first */
     enum unw_end end;
     uint32_t parent; /* stack the outermost frame is put on; 0 for none */
     bool joined;
+    size_t joint; /* frame, counted from the outermost, below which all is joined */
 };
 
 void col_stack_init(struct col_stacks *s, struct intern *in, struct col_processes *p,
@@ -205,13 +204,27 @@ static void extend_by_chain(struct col_stacks *s, const struct col_words *chain,
 
 /* --- the user part --- */
 
+static void walk_branches(struct col_stacks *s, struct col_thread *t, const struct col_record *r,
+                          struct user *u)
+{
+    struct col_lbr_stack b = col_lbr_walk(r, &t->calls, &s->lbr_depth, u->frames, COL_MAX_FRAMES);
+
+    if ((r->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER) {
+        u->frames++; /* the address is the kernel's */
+        b.n--;
+    }
+    u->n = b.n;
+    u->end = b.whole ? UNW_ROOT : UNW_CUT;
+    u->joined = b.stitched > 0;
+    u->joint = b.stitched;
+}
+
 static void walk(struct col_stacks *s, struct col_thread *t, const struct col_record *r,
                  struct user *u)
 {
     *u = (struct user){ .frames = s->frames, .end = UNW_LOST };
     if (s->graph == COL_GRAPH_LBR) {
-        u->n = col_lbr_frames(r, u->frames, COL_MAX_FRAMES);
-        u->end = UNW_CUT;
+        walk_branches(s, t, r, u);
     } else if (s->graph == COL_GRAPH_NONE) {
         u->frames[0] = (struct unw_frame){ .pc = r->ip };
         u->n = (r->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
@@ -239,13 +252,13 @@ static void complete(struct col_stacks *s, struct col_thread *t, const struct co
 {
     if (u->end == UNW_CUT)
         s->counts.short_copies++;
-    if (u->end == UNW_ROOT || join(s, t, u))
+    if (u->end == UNW_ROOT || (s->graph != COL_GRAPH_LBR && join(s, t, u)))
         return;
     if (s->graph == COL_GRAPH_AUTO)
         extend_by_chain(s, &r->chain, u);
     if (ends_at_a_root(s, t, u))
         u->end = UNW_ROOT;
-    else if (u->n && s->graph != COL_GRAPH_FP && s->graph != COL_GRAPH_LBR)
+    else if (u->n && s->graph != COL_GRAPH_FP)
         u->parent = truncated_stack(s);
 }
 
@@ -292,7 +305,7 @@ static uint32_t intern_user(struct col_stacks *s, struct col_thread *t, const st
 
         if (u->end == UNW_ROOT && i == 0)
             umap_put(&s->root_frames, frame, 1);
-        parent = u->joined && i == 0 ? intern_joint(s, parent, frame)
+        parent = u->joined && i == u->joint ? intern_joint(s, parent, frame)
                                      : intern_stack(s->in, parent, frame);
         t->last.v[i] = (struct col_step){ f->pc, f->sp, parent };
         if (u->end == UNW_ROOT && f->sp)
@@ -330,7 +343,7 @@ static uint32_t user_part(struct col_stacks *s, struct col_thread *t, const stru
     count(s, &u);
     if (s->graph == COL_GRAPH_FP && u.end != UNW_ROOT)
         note_end(s, t, &u);
-    same = u.end == UNW_ROOT && !u.joined ? same_as_last(t, &u) : 0;
+    same = u.joined ? 0 : same_as_last(t, &u);
     return intern_user(s, t, &u, same);
 }
 

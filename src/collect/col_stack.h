@@ -33,6 +33,7 @@ struct col_stacks {
     struct umap kernel_frames; /* pc * 2 + is_return -> frame id */
     struct umap root_frames;   /* frame ids at which a walk found the root */
     struct umap ends;          /* outermost frame -> stacks that a frame-pointer chain ended at */
+    size_t lbr_depth;
     uint32_t kernel_module, truncated;
     struct col_stack_counts counts;
 };
