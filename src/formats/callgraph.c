@@ -26,6 +26,7 @@ void callgraph_release(struct callgraph *g)
     umap_release(&g->function_of);
     umap_release(&g->line_of);
     umap_release(&g->edge_of);
+    umap_release(&g->here);
 }
 
 uint32_t callgraph_function(struct callgraph *g, uint32_t function)
@@ -44,7 +45,7 @@ static uint32_t add_line(struct callgraph *g, uint32_t function, uint32_t line)
     struct callgraph_function *f = &g->function.v[function];
     size_t from = g->value.n;
 
-    vec_push(&g->line, ((struct callgraph_line){ function, line, 0 }));
+    vec_push(&g->line, ((struct callgraph_line){ .function = function, .line = line }));
     vec_reserve(&g->value, from + g->n_values);
     memset(g->value.v + from, 0, g->n_values * sizeof *g->value.v);
     g->value.n = from + g->n_values;
@@ -56,17 +57,43 @@ static uint32_t add_line(struct callgraph *g, uint32_t function, uint32_t line)
     return (uint32_t)g->line.n;
 }
 
-void callgraph_cost(struct callgraph *g, uint32_t function, uint32_t line, const int64_t *values)
+/* Most functions are visited once, and their lines fit in a small table of their own, which
+ * stays in the cache; only those visited again go to the table of all. */
+static void visit(struct callgraph *g, uint32_t function)
+{
+    struct callgraph_function *f = &g->function.v[function];
+
+    g->at = function + 1;
+    umap_clear(&g->here);
+    if (f->indexed || !f->first_line)
+        return;
+    f->indexed = true;
+    for (uint32_t i = f->first_line; i; i = g->line.v[i - 1].next)
+        umap_put(&g->line_of, (uint64_t)function << 32 | g->line.v[i - 1].line, i);
+}
+
+static uint32_t line_of(struct callgraph *g, uint32_t function, uint32_t line)
 {
     uint64_t key = (uint64_t)function << 32 | line;
-    uint32_t at = umap_find(&g->line_of, key);
-    int64_t *to;
+    struct umap *table;
+    uint32_t at;
 
+    if (g->at != function + 1)
+        visit(g, function);
+    table = g->function.v[function].indexed ? &g->line_of : &g->here;
+    at = umap_find(table, key);
     if (!at) {
         at = add_line(g, function, line);
-        umap_put(&g->line_of, key, at);
+        umap_put(table, key, at);
     }
-    to = g->value.v + (at - 1) * g->n_values;
+    return at;
+}
+
+void callgraph_cost(struct callgraph *g, uint32_t function, uint32_t line, const int64_t *values)
+{
+    uint32_t at = line_of(g, function, line); /* may move the values */
+    int64_t *to = g->value.v + (at - 1) * g->n_values;
+
     for (size_t i = 0; i < g->n_values; i++)
         to[i] += values[i];
 }
@@ -128,18 +155,51 @@ static double sum_up(struct callgraph *g)
     return all;
 }
 
-static uint32_t frame_of(struct callgraph *g, uint32_t function, uint32_t line)
+static uint32_t new_frame(struct callgraph *g, uint32_t function, uint32_t line)
 {
-    return intern_named_frame(g->in, g->kind, g->function.v[function].function, line);
+    struct sink *out = g->in->out;
+    struct location at = { g->function.v[function].function, line };
+    struct frame f = { .kind = g->kind, .module = g->in->function.v[at.function - 1].module };
+
+    g->n_frames++;
+    if (out->frame)
+        out->frame(out, &f);
+    if (out->resolve)
+        out->resolve(out, g->n_frames, &at, 1);
+    return g->n_frames;
+}
+
+static uint32_t new_stack(struct callgraph *g, uint32_t below, uint32_t frame)
+{
+    if (g->in->out->stack)
+        g->in->out->stack(g->in->out, below, frame);
+    return ++g->n_stacks;
+}
+
+/* The caller of edge E, on the stack BELOW. */
+static uint32_t call_stack(struct callgraph *g, uint32_t below, struct callgraph_edge *e)
+{
+    if (!e->frame)
+        e->frame = new_frame(g, e->caller, e->line);
+    return new_stack(g, below, e->frame);
+}
+
+static uint32_t line_stack(struct callgraph *g, struct callgraph_line *l, uint32_t below)
+{
+    if (l->stack && l->below == below)
+        return l->stack;
+    if (!l->frame)
+        l->frame = new_frame(g, l->function, l->line);
+    l->below = below;
+    return l->stack = new_stack(g, below, l->frame);
 }
 
 /* A part of one line's cost, to the stack below which its function was called. */
 static void give_line(struct callgraph *g, uint32_t line, uint32_t below, const int64_t *part)
 {
-    const struct callgraph_line *l = &g->line.v[line];
     struct sample m = { .cpu = -1, .count = 1 };
 
-    m.stack = intern_stack(g->in, below, frame_of(g, l->function, l->line));
+    m.stack = line_stack(g, &g->line.v[line], below);
     for (size_t i = 0; i < g->n_values; i++) {
         m.metric = g->metric[i];
         m.weight = part[i];
@@ -261,15 +321,13 @@ static void follow(struct walk *w, uint32_t at)
     if (n.depth >= MAX_DEPTH || whole <= 0)
         return;
     for (uint32_t i = f->first_out; i; i = g->edge.v[i - 1].next) {
-        const struct callgraph_edge *e = &g->edge.v[i - 1];
+        struct callgraph_edge *e = &g->edge.v[i - 1];
         double cost = e->cost * (n.cost / whole);
 
         if (cost < w->least || w->node.n >= MAX_NODES || is_on_way(w, at, e->callee))
             continue;
-        vec_push(&w->node, ((struct node){
-                               e->callee,
-                               intern_stack(g->in, n.below, frame_of(g, n.function, e->line)), at,
-                               n.depth + 1, i, cost }));
+        vec_push(&w->node, ((struct node){ e->callee, call_stack(g, n.below, e), at, n.depth + 1,
+                                           i, cost }));
     }
 }
 
@@ -291,9 +349,7 @@ static uint32_t likely_way(struct callgraph *g, uint32_t function)
     }
     below = g->function.v[function].reached ? g->function.v[function].best_stack : 0;
     while (n--)
-        below = intern_stack(g->in, below,
-                             frame_of(g, g->edge.v[edges[n] - 1].caller,
-                                      g->edge.v[edges[n] - 1].line));
+        below = call_stack(g, below, &g->edge.v[edges[n] - 1]);
     return below;
 }
 

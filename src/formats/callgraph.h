@@ -4,7 +4,8 @@
  * A call graph does not say how a function's cost divides over the ways that lead to it, so it
  * is divided by the cost of the calls, as gprof does.  What each function and each line costs
  * itself comes out exactly; ways below a ten-thousandth of the whole are not followed, and what
- * is left over goes to the function's costliest way.  SPDX-License-Identifier: Apache-2.0 */
+ * is left over goes to the function's costliest way.  All frames and stacks are made here: the
+ * intern serves for the rest.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_CALLGRAPH_H
 #define FATHOM_FORMATS_CALLGRAPH_H
 
@@ -23,14 +24,18 @@ struct callgraph_function {
     uint32_t best_stack;             /* the costliest way found to it */
     double best;
     bool reached;
+    bool indexed; /* its lines are in line_of */
 };
 
 struct callgraph_line {
     uint32_t function, line, next; /* index; next: index + 1 of the function's next line */
+    uint32_t frame;                /* id, 0 until needed */
+    uint32_t below, stack;         /* the last stack made of it, and what it stands on */
 };
 
 struct callgraph_edge {
     uint32_t caller, callee, line, next; /* next: index + 1 of the caller's next edge */
+    uint32_t frame;                      /* of the caller at that line; id, 0 until needed */
     double cost;                         /* in all */
     size_t self;  /* index into value of what the callee cost itself in these calls, or */
     bool has_self; /* unknown */
@@ -48,6 +53,9 @@ struct callgraph {
     VEC(int64_t) edge_self;
     VEC(struct callgraph_edge) edge;
     struct umap function_of, line_of, edge_of;
+    struct umap here;       /* lines of the function at hand, when it is visited first */
+    uint32_t at;            /* that function + 1 */
+    uint32_t n_frames, n_stacks;
 };
 
 void callgraph_init(struct callgraph *g, struct intern *in, enum frame_kind kind);

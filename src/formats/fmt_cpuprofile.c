@@ -61,7 +61,7 @@ static void read_ids(struct reader *x, struct node *n)
         json_input_rest(&x->r);
         return;
     }
-    while (json_next(&x->r) == JSON_NUMBER)
+    while (json_next_number(&x->r))
         vec_push(&x->pool, x->r.number >= 0 && x->r.number < 9e15 ? (uint64_t)x->r.number : 0);
     n->n = (uint32_t)x->pool.n - n->first;
 }
@@ -103,7 +103,7 @@ static void read_numbers(struct reader *x, bool deltas)
         json_input_rest(&x->r);
         return;
     }
-    while (json_next(&x->r) == JSON_NUMBER) {
+    while (json_next_number(&x->r)) {
         double v = x->r.number > -9e12 && x->r.number < 9e12 ? x->r.number : 0;
 
         if (deltas)

@@ -59,7 +59,7 @@ static void read_stack(struct reader *x, struct point *p)
         json_input_rest(&x->r);
         return;
     }
-    while (json_next(&x->r) == JSON_NUMBER)
+    while (json_next_number(&x->r))
         vec_push(&x->pool, x->r.number >= 0 && x->r.number < UINT32_MAX ? (uint32_t)x->r.number
                                                                         : UINT32_MAX);
     p->n = (uint32_t)x->pool.n - p->first;

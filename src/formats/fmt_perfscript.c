@@ -15,7 +15,7 @@
 #include "formats/textscan.h"
 #include "profile/intern.h"
 
-enum { LOOK_BYTES = 1 << 16 };
+enum { LOOK_BYTES = 1 << 16, MAX_HEAD = 1024 };
 
 struct head { /* the first line of a sample */
     struct scan_text comm, event, rest;
@@ -115,7 +115,7 @@ static bool read_head(struct scan_text line, struct head *h)
 {
     struct scan_text rest = line;
 
-    while (rest.n) {
+    while (rest.n && line.n <= MAX_HEAD) {
         struct scan_text before = scan_until(&rest, ':'), time;
         struct scan_text who = scan_of(line.s, (size_t)(before.s + before.n - line.s));
 

@@ -16,12 +16,19 @@ struct piece { /* of a profile: this stack for that long */
     double weight;
 };
 
+struct known { /* text of a sample's frames, and what it means */
+    struct scan_text text;
+    uint32_t stack;
+};
+
 struct reader {
     struct json_reader r;
     struct sink *out;
     struct intern in;
     bool ours; /* names of profiles are "metric: thread (pid/tid)" */
     VEC(uint32_t) frame;
+    VEC(struct known) text;
+    struct index texts;
     VEC(struct piece) piece;
     VEC(double) weight;
     VEC(uint32_t) open; /* stacks of frames that were opened, innermost last */
@@ -98,30 +105,54 @@ static uint32_t frame_at(struct reader *x, double index)
     return 0;
 }
 
-static void read_samples(struct reader *x)
+static uint32_t read_stack(struct reader *x)
+{
+    uint32_t stack = 0;
+
+    while (json_next_number(&x->r)) {
+        uint32_t frame = frame_at(x, x->r.number);
+
+        if (frame)
+            stack = intern_stack(&x->in, stack, frame);
+    }
+    return stack;
+}
+
+/* Most samples repeat an earlier one to the letter: their text is looked up before it is read.
+ * The reader stands behind the opening bracket. */
+static uint32_t known_stack(struct reader *x)
 {
     struct json_reader *r = &x->r;
+    const char *from = r->at, *end = memchr(from, ']', (size_t)(r->end - from));
+    size_t n = end ? (size_t)(end - from) : 0;
+    uint64_t h = hash_bytes(from, n);
+    struct scan_text text = { from, n };
+    uint32_t id;
 
-    if (json_next(r) != JSON_ARRAY)
-        return;
-    while (json_next(r) == JSON_ARRAY) {
-        struct piece p = { 0, 0 };
-
-        while (json_next(r) == JSON_NUMBER) {
-            uint32_t frame = frame_at(x, r->number);
-
-            if (frame)
-                p.stack = intern_stack(&x->in, p.stack, frame);
+    for (uint32_t at = index_first(&x->texts, h); n && (id = index_id(&x->texts, h, &at));)
+        if (x->text.v[id - 1].text.n == n && memcmp(x->text.v[id - 1].text.s, from, n) == 0) {
+            r->at = end;
+            json_next(r);
+            return x->text.v[id - 1].stack;
         }
-        vec_push(&x->piece, p);
-    }
+    vec_push(&x->text, ((struct known){ text, read_stack(x) }));
+    index_add(&x->texts, h, (uint32_t)x->text.n);
+    return x->text.v[x->text.n - 1].stack;
+}
+
+static void read_samples(struct reader *x)
+{
+    if (json_next(&x->r) != JSON_ARRAY)
+        return;
+    while (json_next(&x->r) == JSON_ARRAY)
+        vec_push(&x->piece, ((struct piece){ known_stack(x), 0 }));
 }
 
 static void read_weights(struct reader *x)
 {
     if (json_next(&x->r) != JSON_ARRAY)
         return;
-    while (json_next(&x->r) == JSON_NUMBER)
+    while (json_next_number(&x->r))
         vec_push(&x->weight, x->r.number);
 }
 
@@ -327,6 +358,8 @@ int speedscope_import(const struct import_input *in, struct sink *out, struct er
     intern_release(&x.in);
     vec_release(&x.frame);
     vec_release(&x.piece);
+    vec_release(&x.text);
+    index_release(&x.texts);
     vec_release(&x.weight);
     vec_release(&x.open);
     umap_release(&x.metric_of);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -75,11 +76,16 @@ struct json_reader {
 void json_reader_init(struct json_reader *r, const char *text, size_t n);
 void json_reader_release(struct json_reader *r);
 enum json_token json_next(struct json_reader *r);
+/* Is the next token a number?  The same as json_next(r) == JSON_NUMBER, made for long arrays. */
+bool json_next_number(struct json_reader *r);
 /* Skip the value that comes next, or the rest of the one whose opening token was just read. */
 void json_skip(struct json_reader *r);
 /* True while reading the members of an object: JSON_KEY was read, the value comes next. */
 bool json_next_key(struct json_reader *r);
-bool json_text_is(const struct json_reader *r, const char *s);
+static inline bool json_text_is(const struct json_reader *r, const char *s)
+{
+    return r->n == strlen(s) && memcmp(r->text, s, r->n) == 0;
+}
 /* The next value as a number or text; a value of another type is skipped and gives OTHERWISE. */
 double json_read_num(struct json_reader *r, double otherwise);
 int64_t json_read_i64(struct json_reader *r, int64_t otherwise); /* exact for integers */

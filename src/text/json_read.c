@@ -25,10 +25,14 @@ static enum json_token fail(struct json_reader *r, const char *why)
     return r->token = JSON_ERROR;
 }
 
-static void skip_space(struct json_reader *r)
+static inline void skip_space(struct json_reader *r)
 {
-    while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r'))
-        r->at++;
+    const char *p = r->at;
+
+    while (p < r->end && (unsigned char)*p <= ' ' &&
+           (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
+        p++;
+    r->at = p;
 }
 
 static int hex4(struct json_reader *r)
@@ -137,37 +141,97 @@ static bool read_string(struct json_reader *r)
     }
 }
 
-/* Decimal digits are summed by hand; anything unusual goes to strtod on a bounded copy. */
-static enum json_token read_number(struct json_reader *r)
+/* A fraction, an exponent or many digits: strtod on a bounded copy. */
+static enum json_token read_unusual(struct json_reader *r, const char *from)
 {
     char copy[64];
-    const char *p = r->at;
-    bool plain = true;
-    double x = 0;
+    const char *p = from;
 
-    if (p < r->end && *p == '-')
+    while (p < r->end && ((*p >= '0' && *p <= '9') || *p == '.' || *p == 'e' || *p == 'E' ||
+                          *p == '+' || *p == '-'))
         p++;
-    if (p >= r->end || *p < '0' || *p > '9')
-        return fail(r, "not a value");
-    for (; p < r->end && ((*p >= '0' && *p <= '9') || *p == '.' || *p == 'e' || *p == 'E' ||
-                          *p == '+' || *p == '-');
-         p++) {
-        plain = plain && *p >= '0' && *p <= '9';
-        x = x * 10 + (*p - '0');
-    }
-    r->text = r->at;
-    r->n = (size_t)(p - r->at);
+    r->text = from;
+    r->n = (size_t)(p - from);
     r->at = p;
-    if (plain && r->n <= 15) {
-        r->number = r->text[0] == '-' ? -x : x;
-        return r->token = JSON_NUMBER;
-    }
     if (r->n >= sizeof copy)
         return fail(r, "a number is too long");
-    memcpy(copy, r->text, r->n);
+    memcpy(copy, from, r->n);
     copy[r->n] = 0;
     r->number = strtod(copy, NULL);
     return r->token = JSON_NUMBER;
+}
+
+enum { EXACT_DIGITS = 15 }; /* what a double holds without loss */
+
+static enum json_token take_number(struct json_reader *r, const char *from, const char *end,
+                                   double x)
+{
+    r->text = from;
+    r->n = (size_t)(end - from);
+    r->at = end;
+    r->number = x;
+    return r->token = JSON_NUMBER;
+}
+
+static bool goes_on(char c)
+{
+    return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
+}
+
+/* Behind the whole part X: a quotient of two exact numbers is rounded once, as it should be. */
+static enum json_token read_fraction(struct json_reader *r, const char *from, const char *point,
+                                     int64_t x)
+{
+    static const double power[] = { 1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
+    const char *p = point + 1;
+
+    while (p < r->end && (unsigned char)(*p - '0') < 10 && p - from <= EXACT_DIGITS)
+        x = x * 10 + (*p++ - '0');
+    if (p == point + 1 || p - from > EXACT_DIGITS || (p < r->end && goes_on(*p)))
+        return read_unusual(r, from);
+    return take_number(r, from, p, (double)(*from == '-' ? -x : x) / power[p - point - 1]);
+}
+
+static enum json_token read_number(struct json_reader *r)
+{
+    const char *from = r->at, *p = from, *digits;
+    bool negative = *p == '-';
+    int64_t x = 0;
+
+    p += negative;
+    digits = p;
+    while (p < r->end && (unsigned char)(*p - '0') < 10 && p - digits <= EXACT_DIGITS)
+        x = x * 10 + (*p++ - '0');
+    if (p == digits)
+        return fail(r, "not a value");
+    if (p < r->end && *p == '.' && p - digits <= EXACT_DIGITS)
+        return read_fraction(r, from, p, x);
+    if (p - digits > EXACT_DIGITS || (p < r->end && goes_on(*p)))
+        return read_unusual(r, from);
+    return take_number(r, from, p, (double)(negative ? -x : x));
+}
+
+bool json_next_number(struct json_reader *r)
+{
+    enum { SHORT = 15 };
+    const char *p = r->at + r->want_comma, *from = p;
+    bool negative;
+    int64_t x = 0;
+
+    /* The usual case: inside an array, without spaces, few digits. */
+    if (r->error || !r->depth || r->kinds[r->depth - 1] != '[' || r->end - r->at < SHORT + 4 ||
+        (r->want_comma && *r->at != ','))
+        return json_next(r) == JSON_NUMBER;
+    negative = *p == '-';
+    p += negative;
+    while ((unsigned char)(*p - '0') < 10 && p - from < SHORT)
+        x = x * 10 + (*p++ - '0');
+    if (p == from + negative || (*p != ',' && *p != ']'))
+        return json_next(r) == JSON_NUMBER;
+    r->want_comma = true;
+    take_number(r, from, p, (double)(negative ? -x : x));
+    return true;
 }
 
 static enum json_token word(struct json_reader *r, const char *w, enum json_token t)
@@ -271,13 +335,31 @@ enum json_token json_next(struct json_reader *r)
     return in_object && !r->want_value ? read_key(r) : read_value(r);
 }
 
+/* The rest of an array that holds only numbers is passed over in one go. */
+static bool skip_numbers(struct json_reader *r)
+{
+    const char *p = r->at;
+
+    while (p < r->end && ((*p >= '0' && *p <= '9') || *p == ',' || *p == '-' || *p == '.'))
+        p++;
+    if (p >= r->end || *p != ']' || p == r->at)
+        return false;
+    r->at = p;
+    json_next(r);
+    return true;
+}
+
 void json_skip(struct json_reader *r)
 {
     int depth = r->depth;
 
+    if (r->token == JSON_ARRAY && skip_numbers(r))
+        return;
     if (r->token == JSON_OBJECT || r->token == JSON_ARRAY)
         depth--;
     else if (json_next(r) != JSON_OBJECT && r->token != JSON_ARRAY)
+        return;
+    else if (r->token == JSON_ARRAY && skip_numbers(r))
         return;
     while (r->depth > depth && json_next(r) > JSON_ERROR)
         ;
@@ -286,11 +368,6 @@ void json_skip(struct json_reader *r)
 bool json_next_key(struct json_reader *r)
 {
     return json_next(r) == JSON_KEY;
-}
-
-bool json_text_is(const struct json_reader *r, const char *s)
-{
-    return strlen(s) == r->n && memcmp(r->text, s, r->n) == 0;
 }
 
 static bool next_is_number(struct json_reader *r)
@@ -314,6 +391,8 @@ int64_t json_read_i64(struct json_reader *r, int64_t otherwise)
 
     if (!next_is_number(r))
         return otherwise;
+    if (r->n <= 15 && r->number == (double)(int64_t)r->number)
+        return (int64_t)r->number;
     negative = r->text[0] == '-';
     for (size_t i = negative; i < r->n; i++) {
         if (r->text[i] < '0' || r->text[i] > '9' || x > INT64_MAX / 10 - 1) {
