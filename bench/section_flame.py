@@ -38,7 +38,6 @@ def peers(stacks, folder):
 
 
 def main(fathom):
-    print(TITLE)
     with tempfile.TemporaryDirectory(prefix="fathom-bench-") as name:
         folder = pathlib.Path(name)
         stacks, page, picture = folder / "stacks.txt", folder / "x.html", folder / "x.svg"

@@ -20,8 +20,12 @@ export function qualityOf(facts) {
   if (meta.rate_asked) add(`${meta.rate_asked} Hz asked${meta.rate_achieved ? `, ${Math.round(+meta.rate_achieved)} achieved` : ""}`);
   if ("quality.lost" in meta) add(`${formatCount(q("lost"))} lost`, q("lost") > samples / 100);
   if (q("throttled")) add(`throttled ${q("throttled")} times`, true);
-  if (samples && "quality.rooted" in meta) add(`${formatShare(q("rooted"), samples)} of stacks complete`, q("rooted") < 0.9 * samples);
+  const stacks = q("stacks") || samples;
+  if (stacks && "quality.rooted" in meta) add(`${formatShare(q("rooted"), stacks)} of stacks complete`, q("rooted") < 0.9 * stacks);
   if (q("joined")) add(`${formatCount(q("joined"))} joined`);
+  if (q("waits")) add(`${formatCount(q("waits"))} waits`);
+  if (q("threads_missed")) add(`${formatCount(q("threads_missed"))} threads seen late`, true);
+  if (q("dropped")) add(`${formatCount(q("dropped"))} events dropped`, true);
   if (q("lines_skipped")) add(`${formatCount(q("lines_skipped"))} lines not understood`, true);
   if (meta.rung) add(meta.rung);
   if (q("recorder_cpu_ns")) add(`recorder used ${formatTime(q("recorder_cpu_ns"))} CPU`);

@@ -71,7 +71,7 @@ class App {
     this.rows = this.turned = null;
     const name = this.facts.metrics[this.metric - 1]?.name || "", what = this.unit === name ? "" : ` ${name}`;
     const about = [formatWeight(this.weighted.whole, this.unit) + what, subtitleOf(this.facts)];
-    if (this.unit !== "samples") about.splice(1, 0, `${formatCount(this.weighted.wholeCount)} samples`);
+    if (this.unit !== "samples") about.splice(1, 0, `${formatCount(this.weighted.wholeCount)} ${this.facts.metrics[this.metric - 1]?.exact ? "events" : "samples"}`);
     get("subtitle").textContent = about.filter(Boolean).join(" · ");
     this.turn();
     this.showTab(this.tab);
