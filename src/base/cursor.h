@@ -69,28 +69,22 @@ CURSOR_READ_(cur_u32, uint32_t)
 CURSOR_READ_(cur_u64, uint64_t)
 #undef CURSOR_READ_
 
+/* Unsigned LEB128; one of more than 64 bits or ten bytes is a failure. */
 static inline uint64_t cur_uleb(struct cursor *c)
 {
     uint64_t x = 0;
-    unsigned shift = 0;
 
-    for (;;) {
+    for (unsigned shift = 0;; shift += 7) {
         unsigned char b;
 
-        if (c->p >= c->end) {
+        if (c->p >= c->end || (shift == 63 && *c->p > 1)) {
             c->failed = true;
             return 0;
         }
         b = *c->p++;
-        if (shift < 64)
-            x |= (uint64_t)(b & 0x7f) << shift;
-        shift += 7;
+        x |= (uint64_t)(b & 0x7f) << shift;
         if (!(b & 0x80))
             return x;
-        if (shift > 70) {
-            c->failed = true;
-            return 0;
-        }
     }
 }
 

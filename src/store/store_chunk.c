@@ -138,14 +138,15 @@ static struct cursor unpack(struct store_scan *s, const struct store_head *h,
 {
     struct cursor bad = { stored, stored, true };
 
-    s->raw_total += h->raw_size;
-    if (h->raw_size > STORE_MAX_RAW || s->raw_total > store_raw_limit(s->at))
+    if (h->raw_size > STORE_MAX_RAW || s->raw_total + h->raw_size > store_raw_limit(s->at))
         return bad;
+    s->raw_total += h->raw_size;
     if (!(h->flags & STORE_ZSTD))
         return h->raw_size == h->stored_size ? cursor_of(stored, h->stored_size) : bad;
     s->raw.n = 0;
     buf_reserve(&s->raw, h->raw_size + 1);
-    if (ZSTD_decompress(s->raw.data, h->raw_size, stored, h->stored_size) != h->raw_size)
+    if (ZSTD_findFrameCompressedSize(stored, h->stored_size) != h->stored_size ||
+        ZSTD_decompress(s->raw.data, h->raw_size, stored, h->stored_size) != h->raw_size)
         return bad;
     return cursor_of(s->raw.data, h->raw_size);
 }
@@ -240,6 +241,19 @@ static bool decode_numbers(struct column_job *j, const struct store_column *k)
     }
 }
 
+/* Ids only ever go up: a second definition of one would change what earlier chunks meant. */
+static bool define_ids(struct store_scan *s, const struct store_head *h)
+{
+    uint64_t end = (uint64_t)h->first + h->records;
+
+    if (!store_chunks[h->type].defines)
+        return true;
+    if (h->first <= s->defined[h->type] || end > UINT32_MAX)
+        return false;
+    s->defined[h->type] = end - 1;
+    return true;
+}
+
 bool store_decode(struct store_scan *s, const struct store_head *h, const unsigned char *stored,
                   struct buf *records)
 {
@@ -261,5 +275,5 @@ bool store_decode(struct store_scan *s, const struct store_head *h, const unsign
             return false;
     }
     records->n = (size_t)h->records * t->record_size;
-    return true;
+    return define_ids(s, h);
 }

@@ -35,6 +35,7 @@ struct store_scan { /* start from { data, size, 8 } after the magic was checked 
     size_t size, at;
     struct store_damage damage;
     uint64_t raw_total;
+    uint64_t defined[STORE_TYPES]; /* the highest id so far, of types that define */
     uint64_t skipped[STORE_TYPES]; /* records in chunks that were bad, where their head was not */
     bool ended;
     struct buf raw; /* contents of the chunk at hand, decompressed */

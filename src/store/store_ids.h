@@ -37,13 +37,12 @@ static inline uint32_t store_ids_find(const struct store_ids *t, uint32_t file_i
     return 0;
 }
 
-/* N more are defined from FIRST on.  False when ids go backwards or run out. */
+/* N more are defined from FIRST on, which is above all before.  False when ids run out. */
 static inline int store_ids_extend(struct store_ids *t, uint32_t first, uint32_t n)
 {
     struct store_run *r = t->run.n ? &t->run.v[t->run.n - 1] : NULL;
 
-    if (!first || (r && first < r->first + r->n) ||
-        (uint64_t)first + n >= UINT32_MAX || (uint64_t)t->n_sink + n >= UINT32_MAX - 1)
+    if ((uint64_t)t->n_sink + n >= UINT32_MAX - 1)
         return 0;
     if (r && first == r->first + r->n && t->n_sink + 1 == r->sink + r->n)
         r->n += n;

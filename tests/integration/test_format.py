@@ -2,10 +2,12 @@
 import json
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 from support import FATHOM, GOLDEN, SOURCE, fathom
 
@@ -40,6 +42,20 @@ def damaged(data):
         yield data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1:]
     yield data[:100] + data[140:]
     yield data + b"something behind the end"
+
+
+def chunks_of(path):
+    """The chunks of a whole file as bytes, by number."""
+    data, at = path.read_bytes(), 8
+    for head in dump(path, "--chunks")[:-1]:
+        yield data[at:at + 32 + head["stored_size"]]
+        at += 32 + head["stored_size"]
+
+
+def with_head(chunk, offset, number):
+    """A chunk with another 32-bit number in its head, checksum and all."""
+    head = chunk[:offset] + struct.pack("<I", number) + chunk[offset + 4:28]
+    return head + struct.pack("<I", zlib.crc32(head)) + chunk[32:]
 
 
 def table_in_source():
@@ -103,6 +119,30 @@ class Format(unittest.TestCase):
     def test_both_readers_agree_on_damaged_files(self):
         for data in damaged(SAMPLE.read_bytes()):
             self.assertEqual(dump(self.write(data)), independent(data))
+
+    def assert_one_bad_chunk(self, chunks, known):
+        """Both readers skip one chunk of the file made of CHUNKS and show the KNOWN records."""
+        data = SAMPLE.read_bytes()[:8] + b"".join(chunks)
+        shown = dump(self.write(data))
+        self.assertEqual(shown[-1], {"record": "damage", "bad_chunks": 1, "missing_bytes": 0,
+                                     "unfinished": False})
+        self.assertEqual(shown[:-1], known)
+        self.assertEqual(shown, independent(data))
+
+    def test_a_chunk_that_defines_ids_again_is_skipped(self):
+        chunks, known = list(chunks_of(SAMPLE)), dump(SAMPLE)[:-1]
+        defining = [c for c in chunks if struct.unpack_from("<I", c, 12)[0]]
+        self.assertGreaterEqual(len(defining), 8)
+        for chunk in defining:
+            self.assert_one_bad_chunk(chunks[:-1] + [chunk, chunks[-1]], known)
+
+    def test_a_chunk_with_an_impossible_size_takes_no_other_with_it(self):
+        chunks, records = list(chunks_of(SAMPLE)), dump(SAMPLE)[:-1]
+        at = next(i for i, chunk in enumerate(chunks) if chunk[4] == 13)
+        known = [r for r in records if r["record"] != "sample"]
+        for offset in (8, 16):
+            chunk = with_head(chunks[at], offset, 0xFFFFFFFF)
+            self.assert_one_bad_chunk(chunks[:at] + [chunk] + chunks[at + 1:], known)
 
     def test_a_cut_file_opens_with_its_whole_chunks(self):
         data = SAMPLE.read_bytes()

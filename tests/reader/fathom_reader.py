@@ -1,11 +1,11 @@
-"""A second reader of .fathom files, in the terms of docs/format.md.
+"""A second reader of .fathom files, written from docs/format.md alone.
 
-    fathom_reader.py FILE    prints every record, as `fathom dump --json FILE` does
-
-It shares no code with fathom, but was written with knowledge of it: it proves that page and
-readers agree, not that the page suffices alone.  A test compares what both read from a file.
+It shares no code with fathom, so where both agree on a file the page says enough. Import
+it for read(), or run it on a file to print what `fathom dump --json` prints.
 """
+import codecs
 import json
+import math
 import struct
 import sys
 import zlib
@@ -13,203 +13,267 @@ import zlib
 import zstandard
 
 MAGIC = b"FATHOM\x01\n"
-SYNC = b"\x89FCH"
+SYNC = bytes.fromhex("89464348")
 HEAD = struct.Struct("<4sBBBBIIIIII")
-MAX_RECORDS = 1 << 20
-MAX_RAW = 64 << 20
-
-# Type -> (name, defines ids, columns as (name, encoding)), as listed under "Chunk types".
-CHUNKS = {
-    1: ("meta", False, [("key", "text"), ("value", "text")]),
-    2: ("string", True, [("text", "text")]),
-    3: ("metric", True, [("name", "ref"), ("unit", "ref"), ("about", "ref"), ("flags", "uint"),
-                         ("period", "uint")]),
-    4: ("process", True, [("pid", "delta"), ("parent_pid", "delta"), ("name", "ref"),
-                          ("command", "ref"), ("start_ns", "delta"), ("end_ns", "delta")]),
-    5: ("thread", True, [("process", "ref"), ("name", "ref"), ("tid", "delta"),
-                         ("start_ns", "delta"), ("end_ns", "delta")]),
-    6: ("process_update", False, [("id", "id"), ("pid", "delta"), ("parent_pid", "delta"),
-                                  ("name", "ref"), ("command", "ref"), ("start_ns", "delta"),
-                                  ("end_ns", "delta")]),
-    7: ("thread_update", False, [("id", "id"), ("process", "ref"), ("name", "ref"),
-                                 ("tid", "delta"), ("start_ns", "delta"), ("end_ns", "delta")]),
-    8: ("module", True, [("path", "ref"), ("kind", "uint"), ("build_id", "bytes")]),
-    9: ("frame", True, [("kind", "uint"), ("flags", "uint"), ("module", "ref"),
-                        ("address", "delta")]),
-    10: ("function", True, [("name", "ref"), ("linkage_name", "ref"), ("file", "ref"),
-                            ("line", "uint"), ("module", "ref")]),
-    11: ("location", False, [("frame", "id"), ("function", "id"), ("line", "delta"),
-                             ("inlined", "uint")]),
-    12: ("stack", True, [("parent", "parent"), ("frame", "id")]),
-    13: ("sample", False, [("time_ns", "delta"), ("thread", "ref"), ("stack", "ref"),
-                           ("metric", "id"), ("cpu", "int"), ("weight", "int"),
-                           ("count", "uint")]),
-    14: ("span", False, [("start_ns", "delta"), ("duration_ns", "uint"), ("thread", "ref"),
-                         ("name", "ref"), ("stack", "ref"), ("detail", "ref")]),
-    15: ("counter", False, [("time_ns", "delta"), ("process", "ref"), ("name", "ref"),
-                            ("unit", "ref"), ("value", "real")]),
-    16: ("source", False, [("file", "id"), ("text", "text")]),
-    17: ("code", False, [("module", "id"), ("address", "delta"), ("bytes", "bytes")]),
-    18: ("end", False, [("type", "uint"), ("records", "uint")]),
-}
-SIGNED = {"pid", "parent_pid", "tid", "cpu", "weight"}
+END = 18
+MOST_RECORDS = 1 << 20
+MOST_RAW = 1 << 26
+FREE_RAW, RAW_PER_BYTE = 8 << 20, 64
 WIDE = {"period", "pid", "parent_pid", "tid", "start_ns", "end_ns", "time_ns", "duration_ns",
         "address", "weight", "count", "records"}
+SIGNED = {"pid", "parent_pid", "tid", "cpu", "weight"}
+
+# The page's tables: a name, then column:encoding; a star where the records have ids.
+TABLES = """
+1 meta key:text value:text
+2 string* text:text
+3 metric* name:ref unit:ref about:ref flags:uint period:uint
+4 process* pid:delta parent_pid:delta name:ref command:ref start_ns:delta end_ns:delta
+5 thread* process:ref name:ref tid:delta start_ns:delta end_ns:delta
+6 process_update id:id pid:delta parent_pid:delta name:ref command:ref start_ns:delta end_ns:delta
+7 thread_update id:id process:ref name:ref tid:delta start_ns:delta end_ns:delta
+8 module* path:ref kind:uint build_id:bytes
+9 frame* kind:uint flags:uint module:ref address:delta
+10 function* name:ref linkage_name:ref file:ref line:uint module:ref
+11 location frame:id function:id line:delta inlined:uint
+12 stack* parent:parent frame:id
+13 sample time_ns:delta thread:ref stack:ref metric:id cpu:int weight:int count:uint
+14 span start_ns:delta duration_ns:uint thread:ref name:ref stack:ref detail:ref
+15 counter time_ns:delta process:ref name:ref unit:ref value:real
+16 source file:id text:text
+17 code module:id address:delta bytes:bytes
+18 end type:uint records:uint
+"""
 
 
-class Bad(Exception):
-    """A chunk or file that does not follow the page."""
+def chunk_types():
+    types = {}
+    for line in TABLES.split("\n")[1:-1]:
+        number, name, *columns = line.split()
+        types[int(number)] = (name.rstrip("*"), name.endswith("*"),
+                              [tuple(column.split(":")) for column in columns])
+    return types
+
+
+CHUNKS = chunk_types()
+
+
+codecs.register_error("each_byte", lambda bad: ("\ufffd" * (bad.end - bad.start), bad.end))
+
+
+class Malformed(Exception):
+    """The contents of one chunk are not what its head and the page promise."""
+
+
+def demand(condition, what):
+    if not condition:
+        raise Malformed(what)
 
 
 class Bytes:
-    """Reads on through some bytes; Bad at their end."""
+    """Reads forward through a piece of the file and never past its end."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
 
-    def take(self, n):
-        if n > len(self.data) - self.at:
-            raise Bad("too short")
-        self.at += n
-        return self.data[self.at - n:self.at]
+    def take(self, size):
+        demand(size <= len(self.data) - self.at, "ends early")
+        self.at += size
+        return self.data[self.at - size:self.at]
 
     def uint(self):
         value = shift = 0
         while True:
             byte = self.take(1)[0]
             value |= (byte & 0x7F) << shift
+            demand(value < 1 << 64 and shift < 70, "a number of more than 64 bits")
+            if byte < 0x80:
+                return value
             shift += 7
-            if not byte & 0x80:
-                return value & (2 ** 64 - 1)
-            if shift > 70:
-                raise Bad("endless number")
 
     def int(self):
         value = self.uint()
-        return -(value >> 1) - 1 if value & 1 else value >> 1
+        return value >> 1 ^ -(value & 1)
+
+
+def deltas(source, count):
+    value = 0
+    for _ in range(count):
+        value = (value + source.int()) % (1 << 64)
+        yield value
+
+
+def parents(source, count, first):
+    for own in range(first, first + count):
+        back = source.uint()
+        demand(back <= own, "a parent before the first id")
+        yield own - back if back else 0
+
+
+def blobs(source, count):
+    sizes = [source.uint() for _ in range(count)]
+    return [source.take(size) for size in sizes]
 
 
 def fit(name, value):
-    """A number modulo 2^64 as its column has it: signed or not, 64 bits wide or 32."""
-    if name in SIGNED and value >= 2 ** 63:
-        value -= 2 ** 64
-    if name not in WIDE and not (-2 ** 31 if name in SIGNED else 0) <= value < (
-            2 ** 31 if name in SIGNED else 2 ** 32):
-        raise Bad("too large a number")
+    """A number in the width and with the sign of its column."""
+    bits = 64 if name in WIDE else 32
+    if name not in SIGNED:
+        demand(0 <= value < 1 << bits, name + " does not fit")
+        return value
+    if value >= 1 << 63:
+        value -= 1 << 64
+    demand(-1 << bits - 1 <= value < 1 << bits - 1, name + " does not fit")
     return value
 
 
-def column(data, name, encoding, records, first):
-    """The values of one column."""
-    source, values, value = Bytes(data), [], 0
-    if encoding in ("text", "bytes"):
-        lengths = [source.uint() for _ in range(records)]
-        values = [source.take(n) for n in lengths]
-        return [v.decode("utf-8", "replace") if encoding == "text" else v.hex() for v in values]
-    for i in range(records):
-        if encoding == "uint":
-            value = source.uint()
-        elif encoding == "int":
-            value = source.int() % 2 ** 64
-        elif encoding == "real":
-            values.append(struct.unpack("<d", source.take(8))[0])
-            continue
-        elif encoding == "parent":
-            back = source.uint()
-            value = (first + i - back) % 2 ** 64 if back else 0
-        else:  # delta, ref, id
-            value = (value + source.int()) % 2 ** 64
-        values.append(fit(name, value))
-    return values
+def reals(source, count):
+    for _ in range(count):
+        value, = struct.unpack("<d", source.take(8))
+        yield value if math.isfinite(value) else None
 
 
-def contents(head, stored, so_far, end):
-    """The records of a chunk as dictionaries."""
-    _, kind, flags, columns, _, records, first, raw_size, stored_size, _, _ = head
-    name, defines, known = CHUNKS[kind]
-    if raw_size > MAX_RAW or so_far + raw_size > (8 << 20) + 64 * end:
-        raise Bad("too large")
-    if records > MAX_RECORDS or columns < len(known):
-        raise Bad("too many records or too few columns")
-    raw = stored
-    if flags & 1:
+def column_values(name, encoding, source, count, first):
+    if encoding == "text":
+        return [text.decode("utf-8", "each_byte") for text in blobs(source, count)]
+    if encoding == "bytes":
+        return [blob.hex() for blob in blobs(source, count)]
+    if encoding == "real":
+        return list(reals(source, count))
+    if encoding == "uint":
+        values = [source.uint() for _ in range(count)]
+    elif encoding == "int":
+        values = [source.int() for _ in range(count)]
+    elif encoding == "parent":
+        values = list(parents(source, count, first))
+    else:
+        values = list(deltas(source, count))
+    return [fit(name, value) for value in values]
+
+
+class Head:
+    """The 32 bytes before a chunk's contents."""
+
+    def __init__(self, data, at):
+        (self.sync, self.type, self.flags, self.columns, self.zero, self.records, self.first,
+         self.raw_size, self.stored_size, self.crc, head_crc) = HEAD.unpack_from(data, at)
+        self.good = self.sync == SYNC and zlib.crc32(data[at:at + 28]) == head_crc
+
+
+def unpack(head, stored):
+    """The raw contents of a chunk."""
+    if not head.flags & 1:
+        demand(head.raw_size == head.stored_size, "two sizes")
+        return stored
+    decoder = zstandard.ZstdDecompressor().decompressobj()
+    try:
+        raw = decoder.decompress(stored)
+    except zstandard.ZstdError as error:
+        raise Malformed(str(error)) from error
+    demand(decoder.eof and not decoder.unused_data, "not one zstd frame")
+    demand(len(raw) == head.raw_size, "raw size")
+    return raw
+
+
+def contents(head, raw):
+    """The records of a chunk, as dictionaries."""
+    name, defines, columns = CHUNKS[head.type]
+    demand(head.columns >= len(columns), "a column is missing")
+    demand(head.records <= MOST_RECORDS, "too many records")
+    source = Bytes(raw)
+    pieces = [Bytes(source.take(source.uint())) for _ in columns]
+    table = {}
+    if defines:
+        table["number"] = range(head.first, head.first + head.records)
+    for (column, encoding), piece in zip(columns, pieces):
+        table[column] = column_values(column, encoding, piece, head.records, head.first)
+    return [dict(zip(("record", *table), (name, *row))) for row in zip(*table.values())]
+
+
+class File:
+    """A walk through the chunks of a file that may be damaged anywhere."""
+
+    def __init__(self, data):
+        if data[:8] != MAGIC:
+            raise ValueError("not a .fathom file of version 1")
+        self.data, self.at = data, 8
+        self.records, self.bad, self.missing, self.ended = [], 0, 0, False
+        self.raw_total = 0
+        self.next_id = dict.fromkeys(CHUNKS, 1)
+
+    def walk(self):
+        while not self.ended and self.left() >= HEAD.size:
+            head = Head(self.data, self.at)
+            if not head.good:
+                self.bad += 1
+                self.resume()
+            elif self.left() < HEAD.size + head.stored_size:
+                self.missing = HEAD.size + head.stored_size
+                return
+            else:
+                self.chunk(head)
+        if self.ended:
+            self.bad += self.left() > 0
+        else:
+            self.missing = self.left()
+
+    def left(self):
+        return len(self.data) - self.at
+
+    def resume(self):
+        """Goes to the next good head, or to the end of the file."""
+        at = self.data.find(SYNC, self.at + 1)
+        while at >= 0 and at + HEAD.size <= len(self.data):
+            if Head(self.data, at).good:
+                self.at = at
+                return
+            at = self.data.find(SYNC, at + 1)
+        self.at = len(self.data)
+
+    def chunk(self, head):
+        start = self.at + HEAD.size
+        self.at = start + head.stored_size
+        stored = self.data[start:self.at]
+        if zlib.crc32(stored) != head.crc:
+            self.bad += 1
+            return
+        self.ended = head.type == END
+        if head.type not in CHUNKS:
+            return
         try:
-            raw = zstandard.ZstdDecompressor().decompress(stored, max_output_size=raw_size)
-        except zstandard.ZstdError as why:
-            raise Bad("zstd") from why
-    if len(raw) != raw_size:
-        raise Bad("size")
-    source, table = Bytes(raw), {}
-    for column_name, encoding in known:
-        data = source.take(source.uint())
-        table[column_name] = column(data, column_name, encoding, records, first)
-    out = []
-    for i in range(records):
-        record = {"record": name}
-        if defines:
-            record["number"] = first + i
-        for column_name, _ in known:
-            record[column_name] = table[column_name][i]
-        out.append(record)
-    return out
+            self.budget(head)
+            records = contents(head, unpack(head, stored))
+            self.define(head)
+            self.records += records
+        except Malformed:
+            self.bad += 1
 
+    def budget(self, head):
+        total = self.raw_total + head.raw_size
+        demand(head.raw_size <= MOST_RAW, "too large")
+        demand(total <= FREE_RAW + RAW_PER_BYTE * self.at, "too much for such a small file")
+        self.raw_total = total
 
-def head_at(data, at):
-    """The chunk head at a position, or None when there is no good one."""
-    if len(data) - at < HEAD.size or data[at:at + 4] != SYNC:
-        return None
-    head = HEAD.unpack_from(data, at)
-    return head if zlib.crc32(data[at:at + 28]) == head[10] else None
+    def define(self, head):
+        if CHUNKS[head.type][1]:
+            demand(head.first >= self.next_id[head.type], "defines ids again")
+            demand(head.first + head.records < 1 << 32, "ids beyond 32 bits")
+            self.next_id[head.type] = head.first + head.records
 
 
 def read(data):
-    """(records, damage): damage counts bad chunks and says whether the end is missing."""
-    if data[:6] != MAGIC[:6] or len(data) < 8 or data[7] != 10:
-        raise Bad("no .fathom file")
-    if data[6] != MAGIC[6]:
-        raise Bad(f"version {data[6]}")
-    at, so_far, records, ended = len(MAGIC), 0, [], False
-    damage = {"bad_chunks": 0, "missing_bytes": 0}
-    while at < len(data) and not ended:
-        if len(data) - at < HEAD.size:
-            damage["missing_bytes"] = len(data) - at
-            break
-        head = head_at(data, at)
-        if not head:
-            damage["bad_chunks"] += 1
-            at = data.find(SYNC, at + 1)
-            while at >= 0 and not head_at(data, at):
-                at = data.find(SYNC, at + 1)
-            if at < 0:
-                break
-            continue
-        kind, raw_size, stored_size = head[1], head[7], head[8]
-        start, at = at + HEAD.size, at + HEAD.size + stored_size
-        if at > len(data):
-            damage["missing_bytes"] = HEAD.size + stored_size
-            break
-        stored = data[start:at]
-        if zlib.crc32(stored) != head[9]:
-            damage["bad_chunks"] += 1
-            continue
-        ended = kind == 18
-        if kind in CHUNKS:
-            try:
-                records += contents(head, stored, so_far, at)
-            except Bad:
-                damage["bad_chunks"] += 1
-            so_far += raw_size
-    if ended and at < len(data):
-        damage["bad_chunks"] += 1
-    damage["unfinished"] = not ended
-    return records, damage
+    """Every record of a file in its order, and what is damaged or missing."""
+    file = File(data)
+    file.walk()
+    return file.records, {"bad_chunks": file.bad, "missing_bytes": file.missing,
+                          "unfinished": not file.ended}
 
 
 def main():
     with open(sys.argv[1], "rb") as file:
         records, damage = read(file.read())
     for record in records + [dict({"record": "damage"}, **damage)]:
-        print(json.dumps(record, ensure_ascii=False))
+        print(json.dumps(record, separators=(",", ":"), ensure_ascii=False))
 
 
 if __name__ == "__main__":
