@@ -15,7 +15,7 @@ import time
 import unittest
 
 SECONDS = 180  # a time-out means a hang, never a slow machine
-STARTS = 3
+STARTS, START_SECONDS = 3, 100
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-dev-shm-usage", "--disable-extensions", "--hide-scrollbars",
@@ -101,7 +101,7 @@ class Browser:
         os.close(read3)
         os.close(write4)
         self.pipe = Pipe(write3, read4)
-        self.call("Browser.getVersion")
+        self.call("Browser.getVersion", seconds=START_SECONDS)
 
     def stop(self):
         if self.process:

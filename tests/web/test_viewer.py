@@ -32,16 +32,23 @@ FRAME = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))
 class Shared:
     """One browser for all tests; started again when it is gone."""
     browser = None
+    trouble = None  # why there is none, so that only the first test waits for it
 
     @classmethod
     def get(cls):
+        if cls.trouble:
+            raise unittest.SkipTest(cls.trouble)
         if cls.browser:
             try:
                 cls.browser.call("Browser.getVersion", seconds=60)
                 return cls.browser
             except (Gone, OSError):
                 cls.close()
-        cls.browser = Browser().__enter__()
+        try:
+            cls.browser = Browser().__enter__()
+        except unittest.SkipTest as why:
+            cls.trouble = str(why)
+            raise
         return cls.browser
 
     @classmethod
