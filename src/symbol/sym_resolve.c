@@ -123,44 +123,54 @@ static uint64_t place_of(const struct frame *f)
     return f->address - ((f->flags & FRAME_RETURN) && f->address);
 }
 
-static void resolve_unnamed(struct sym_resolve *s, uint32_t frame, uint32_t module)
+static struct location unnamed(struct sym_resolve *s, uint32_t module)
 {
     struct function f = { .module = module };
     const char *base = s->module.v[module - 1].open->base;
-    struct location l;
     char name[300];
 
     snprintf(name, sizeof name, base[0] == '[' ? "%.280s" : "[%.280s]", *base ? base : "anonymous");
     f.name = clean_id(s->in, name, strlen(name));
-    l = (struct location){ intern_function(s->in, &f), 0 };
-    if (s->in->out->resolve)
-        s->in->out->resolve(s->in->out, frame, &l, 1);
+    return (struct location){ intern_function(s->in, &f), 0 };
 }
 
-void sym_resolve_frame(struct sym_resolve *s, uint32_t frame)
+/* What FRAME stands for, into CHAIN (SYM_CHAIN_MAX of them); 0 when that is not for us to say. */
+static size_t chain_of(struct sym_resolve *s, uint32_t frame, struct location *chain)
 {
     const struct frame f = s->in->frame.v[frame - 1];
     struct sym_resolve_module *m;
-    struct location chain[SYM_CHAIN_MAX];
     const struct sym_line *line;
     size_t n;
 
     if (s->in->named_frame.v[frame - 1].function || !(m = open_module(s, f.module)))
-        return;
+        return 0;
     n = sym_module_find(m->open, place_of(&f), &line);
     m->frames++;
     m->unnamed += n == 0;
     m->by_start += n && line[0].source == SYM_EH_FRAME;
     if (n == 0) {
-        resolve_unnamed(s, frame, f.module);
-        return;
+        chain[0] = unnamed(s, f.module);
+        return 1;
     }
     if (n > SYM_CHAIN_MAX)
         n = SYM_CHAIN_MAX;
     for (size_t i = 0; i < n; i++)
         chain[i] = location_of(s, f.module, &line[i]);
-    if (s->in->out->resolve)
+    return n;
+}
+
+static void send_chain(struct sym_resolve *s, uint32_t frame, const struct location *chain,
+                       size_t n)
+{
+    if (n && s->in->out->resolve)
         s->in->out->resolve(s->in->out, frame, chain, n);
+}
+
+void sym_resolve_frame(struct sym_resolve *s, uint32_t frame)
+{
+    struct location chain[SYM_CHAIN_MAX];
+
+    send_chain(s, frame, chain, chain_of(s, frame, chain));
 }
 
 struct asked {
@@ -179,10 +189,18 @@ static int by_place(const void *a, const void *b)
     return x->frame < y->frame ? -1 : 1;
 }
 
-/* In order of address: neighbours share units, tables and beginnings of names. */
+struct answer {
+    uint32_t first, n;
+};
+
+/* Asked in order of address, where neighbours share units, tables and beginnings of names; sent
+ * in order of frames, which makes the smallest file. */
 void sym_resolve_run(struct sym_resolve *s)
 {
+    uint32_t from = s->frames_done;
     VEC(struct asked) all = { 0 };
+    VEC(struct location) pool = { 0 };
+    struct answer *answer = mem_zalloc((s->in->frame.n - from + 1) * sizeof *answer);
 
     for (; s->frames_done < s->in->frame.n; s->frames_done++) {
         const struct frame *f = &s->in->frame.v[s->frames_done];
@@ -191,9 +209,19 @@ void sym_resolve_run(struct sym_resolve *s)
     }
     if (all.n)
         qsort(all.v, all.n, sizeof *all.v, by_place);
-    for (size_t i = 0; i < all.n; i++)
-        sym_resolve_frame(s, all.v[i].frame);
+    for (size_t i = 0; i < all.n; i++) {
+        size_t n;
+
+        vec_reserve(&pool, pool.n + SYM_CHAIN_MAX);
+        n = chain_of(s, all.v[i].frame, pool.v + pool.n);
+        answer[all.v[i].frame - from - 1] = (struct answer){ (uint32_t)pool.n, (uint32_t)n };
+        pool.n += n;
+    }
+    for (uint32_t i = 0; i < all.n; i++)
+        send_chain(s, from + i + 1, pool.v + answer[i].first, answer[i].n);
     vec_release(&all);
+    vec_release(&pool);
+    free(answer);
 }
 
 static void send_meta(struct sym_resolve *s, uint32_t module, const char *what, const char *value)
