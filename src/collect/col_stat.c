@@ -3,6 +3,7 @@
 #include "collect/col_stat.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -16,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/map.h"
 #include "collect/col_target.h"
 #include "collect/col_tasks.h"
 
@@ -65,15 +65,24 @@ static double io_line(const char *text, const char *key)
     return at ? (double)strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* Of a process that has ended but was not waited for; its children's figures were added to it
- * when it waited for them. */
-static void read_io(pid_t pid, struct col_stat_run *r)
+/* Opened while the process lives: the file of one that has ended belongs to root.  Its children's
+ * figures are added to it when it waits for them. */
+static int open_io(pid_t pid)
 {
-    char path[64], text[512];
+    char path[64];
 
     snprintf(path, sizeof path, "/proc/%d/io", (int)pid);
-    if (map_read_text(path, text, sizeof text) <= 0)
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void read_io(int fd, struct col_stat_run *r)
+{
+    char text[512];
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+
+    if (n <= 0)
         return;
+    text[n] = 0;
     r->has_io = true;
     r->read_bytes = io_line(text, "rchar: ");
     r->written_bytes = io_line(text, "wchar: ");
@@ -112,7 +121,7 @@ static void wait_end(struct col_target *t, struct col_tasks *tasks)
     }
 }
 
-static void take_usage(struct col_target *t, double own_rss, struct col_stat_run *r)
+static void take_usage(struct col_target *t, int io, double own_rss, struct col_stat_run *r)
 {
     struct rusage u = { 0 };
     siginfo_t info;
@@ -120,7 +129,7 @@ static void take_usage(struct col_target *t, double own_rss, struct col_stat_run
 
     while (waitid(P_PID, (id_t)t->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
         ;
-    read_io(t->pid, r);
+    read_io(io, r);
     while (wait4(t->pid, &status, 0, &u) < 0 && errno == EINTR)
         ;
     t->ended = true;
@@ -167,10 +176,11 @@ static int run_target(const struct col_stat_options *o, struct col_target *t,
     struct col_tasks tasks;
     double own_rss = own_rss_bytes();
     uint64_t start;
-    int rc;
+    int rc, io;
 
     if (spawn(o, t, e) < 0)
         return -1;
+    io = open_io(t->pid);
     for (size_t i = 0; i < o->events->n; i++)
         fd[i] = open_best(&o->events->v[i], t->pid, &r->counter[i]);
     col_tasks_open(&tasks, t->pid);
@@ -179,7 +189,7 @@ static int run_target(const struct col_stat_options *o, struct col_target *t,
     if (rc == 0) {
         wait_end(t, &tasks);
         r->wall_ns = (double)(clock_mono_ns() - start);
-        take_usage(t, own_rss, r);
+        take_usage(t, io, own_rss, r);
         r->has_tasks = col_tasks_counts(&tasks, &r->processes, &r->threads);
     }
     for (size_t i = 0; i < o->events->n; i++) {
@@ -188,6 +198,8 @@ static int run_target(const struct col_stat_options *o, struct col_target *t,
         read_counter(fd[i], &r->counter[i]);
         close(fd[i]);
     }
+    if (io >= 0)
+        close(io);
     col_tasks_close(&tasks);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "collect/col_probe.h"
 #include "doctor/doctor.h"
 
@@ -21,7 +22,10 @@ static void try_rung(struct doc_rungs *out, const char *name, const char *gives,
         return;
     col_probe_explain(errnum, &p);
     snprintf(r->why, sizeof r->why, "%s", p.why);
-    snprintf(r->remedy, sizeof r->remedy, "%s", p.remedy);
+    snprintf(r->remedy, sizeof r->remedy, "%s",
+             system_wide && map_read_int("/proc/sys/kernel/perf_event_paranoid", 0) > 0
+                 ? "sudo sysctl kernel.perf_event_paranoid=0, or run as root or with CAP_PERFMON"
+                 : p.remedy);
 }
 
 void doc_ladder(struct doc_rungs *out)

@@ -43,16 +43,19 @@ static void add_paranoid(struct doc_facts *f)
                          : "perf_event_open is refused altogether");
 }
 
+/* With kptr_restrict 0 addresses are still only for those who may sample the kernel. */
 static void add_kptr(struct doc_facts *f)
 {
     char first[64];
+    long restrict_level = (long)map_read_int("/proc/sys/kernel/kptr_restrict", 0);
     bool hidden = map_read_text("/proc/kallsyms", first, sizeof first) > 0 &&
                   strncmp(first, "0000000000000000", 16) == 0;
+    const char *advice = restrict_level > 0 ? "sudo sysctl kernel.kptr_restrict=0"
+                                            : "sudo sysctl kernel.perf_event_paranoid=1";
 
     doc_add(f, hidden ? DOC_POOR : DOC_GOOD, "kernel_symbols", "kernel symbols",
-            hidden ? "sudo sysctl kernel.kptr_restrict=0" : NULL,
-            hidden ? "hidden (kptr_restrict %ld)" : "readable (kptr_restrict %ld)",
-            (long)map_read_int("/proc/sys/kernel/kptr_restrict", 0));
+            hidden ? advice : NULL, "%s (kptr_restrict %ld)", hidden ? "hidden" : "readable",
+            restrict_level);
 }
 
 static void add_memory_lock(struct doc_facts *f)

@@ -219,7 +219,7 @@ void table_print(const struct table *t, struct out *o, const struct term *term)
         const char *s = t->column[i].title;
 
         title[i] = (struct table_cell){ s, (uint32_t)strlen(s), 0, TERM_DIM };
-        titled |= *s != 0;
+        titled |= *s && l.width[i];
     }
     if (titled)
         put_row(t, o, term, title, &l);
