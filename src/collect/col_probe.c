@@ -60,7 +60,7 @@ static bool is_refusal(int errnum)
     return errnum == EACCES || errnum == EPERM;
 }
 
-void col_probe_explain(int errnum, struct col_probe *p)
+void col_probe_explain(int errnum, bool system_wide, struct col_probe *p)
 {
     long level = (long)map_read_int("/proc/sys/kernel/perf_event_paranoid", -2);
 
@@ -71,7 +71,7 @@ void col_probe_explain(int errnum, struct col_probe *p)
         snprintf(p->why, sizeof p->why, "kernel.perf_event_paranoid is %ld", level);
         snprintf(p->remedy, sizeof p->remedy,
                  "sudo sysctl kernel.perf_event_paranoid=%d, or run as root or with CAP_PERFMON",
-                 level > 2 ? 2 : level > 1 ? 1 : 0);
+                 system_wide ? 0 : level > 2 ? 2 : level > 1 ? 1 : 0);
     } else {
         snprintf(p->why, sizeof p->why, "%s", strerror(errnum));
     }
@@ -81,7 +81,7 @@ static int no_rung(int errnum, bool system_wide, struct err *e)
 {
     struct col_probe p = { 0 };
 
-    col_probe_explain(errnum, &p);
+    col_probe_explain(errnum, system_wide, &p);
     err_set(e, ERR_REFUSED, "the kernel refuses to sample %s: %s",
             system_wide ? "the whole machine" : "this program", p.why);
     if (p.remedy[0])
@@ -163,7 +163,7 @@ int col_probe(struct col_events *events, enum col_levels levels, bool system_wid
         if (r != col_rungs && levels == COL_USER_ONLY)
             snprintf(p->why, sizeof p->why, "as asked");
         else if (r != col_rungs)
-            col_probe_explain(first_refusal(events, false, system_wide, lbr), p);
+            col_probe_explain(first_refusal(events, false, system_wide, lbr), system_wide, p);
         p->build_ids = kernel_has_build_ids();
         return 0;
     }

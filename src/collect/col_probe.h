@@ -35,6 +35,6 @@ int col_probe(struct col_events *events, enum col_levels levels, bool system_wid
 /* 0 when EV can be opened so, else the errno. */
 int col_probe_open(const struct col_event *ev, bool no_kernel, bool system_wide, bool lbr);
 /* What stands in the way of perf_event_open, into P->why, and what to do about it. */
-void col_probe_explain(int errnum, struct col_probe *p);
+void col_probe_explain(int errnum, bool system_wide, struct col_probe *p);
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/map.h"
 #include "collect/col_probe.h"
 #include "doctor/doctor.h"
 
@@ -20,12 +19,9 @@ static void try_rung(struct doc_rungs *out, const char *name, const char *gives,
     *r = (struct doc_rung){ .name = name, .gives = gives, .holds = errnum == 0 };
     if (!errnum)
         return;
-    col_probe_explain(errnum, &p);
+    col_probe_explain(errnum, system_wide, &p);
     snprintf(r->why, sizeof r->why, "%s", p.why);
-    snprintf(r->remedy, sizeof r->remedy, "%s",
-             system_wide && map_read_int("/proc/sys/kernel/perf_event_paranoid", 0) > 0
-                 ? "sudo sysctl kernel.perf_event_paranoid=0, or run as root or with CAP_PERFMON"
-                 : p.remedy);
+    snprintf(r->remedy, sizeof r->remedy, "%s", p.remedy);
 }
 
 void doc_ladder(struct doc_rungs *out)
