@@ -47,7 +47,8 @@ bool store_next(struct store_scan *s, struct store_head *h, const unsigned char 
 void store_scan_release(struct store_scan *s);
 
 /* Decode a chunk that store_next found into RECORDS, an array of its type's struct, TEXT
- * and BYTES fields pointing into S->raw or the file.  False, and nothing to use, when it is malformed. */
+ * and BYTES fields pointing into S->raw or the file.  False, and nothing to use, when it is
+ * malformed or defines ids again. */
 bool store_decode(struct store_scan *s, const struct store_head *h, const unsigned char *stored,
                   struct buf *records);
 /* Count a chunk that store_next found good but whose contents are of no use. */
