@@ -249,9 +249,12 @@ class Page(Viewer):
         self.assertEqual(page.run("fathom.graph.childrenOf(0).reduce((s, n) => s + fathom.graph.weightOf(n), 0)"), weight)
         self.assertEqual(page.complaints(), [])
 
-    def test_a_page_without_samples_is_refused_or_empty_but_never_broken(self):
-        page = self.open("main;a 0\nmain;b 1\n")
-        self.assertEqual(page.run("fathom.graph.whole"), 1)
+    def test_a_page_without_samples_is_empty_but_not_broken(self):
+        page = self.open("main;a 0\n")
+        self.assertEqual(page.run("fathom.graph.whole"), 0)
+        for key in ("i", "t", "t", "i", "ArrowDown", "Enter", "+", "Escape"):
+            page.key(key)
+        page.run(FRAME)
         self.assertEqual(page.complaints(), [])
 
 

@@ -151,6 +151,10 @@ export class Flame {
     c.font = `${FONT}px ${this.mono}`;
     c.textBaseline = "middle";
     this.glyph ||= c.measureText("mmmmmmmmmm").width / 10;
+    if (!this.graph.whole) {
+      c.fillStyle = this.ink;
+      c.fillText("No samples: the program did not run long enough to be seen.", 16, 24);
+    }
     this.#paintCrumbs(this.rows.length, this.#top(this.rows.length) - scroller.scrollTop);
     this.rows.forEach((boxes, row) => {
       const y = this.#top(row) - scroller.scrollTop;
