@@ -146,7 +146,7 @@ size_t col_proc_threads(int64_t pid, struct col_tids *tids)
     d = opendir(path);
     for (struct dirent *it; d && (it = readdir(d));)
         if (it->d_name[0] != '.')
-            vec_push(tids, atoi(it->d_name));
+            vec_push(tids, (int)strtol(it->d_name, NULL, 10));
     if (d)
         closedir(d);
     return tids->n;
