@@ -13,7 +13,8 @@
     return { g, rect, start, weight, title, name, label: name.replace(/ \[[^\]]*\]$/, ""),
              y: +rect.getAttribute("y"), text: g.querySelector("text") };
   });
-  const whole = boxes[0];
+  if (!boxes.length) return;
+  const whole = boxes[0], down = boxes.some((b) => b.y > whole.y); // the root is above the others
   let root = whole, pattern = null;
 
   function relabel(box, x, width) {
@@ -41,7 +42,6 @@
 
   // Callers of the chosen box fill the width; its callees are spread out; the rest goes.
   function zoom(box) {
-    const down = boxes.length > 1 && boxes[boxes.length - 1].y > whole.y || boxes.some((b) => b.y > whole.y);
     const above = (y) => down ? y < box.y : y > box.y;
     const end = box.start + box.weight, scale = WIDTH / box.weight;
     root = box;
@@ -101,10 +101,8 @@
     if (box) zoom(box);
   }
 
-  const boxOf = (target) => {
-    const g = target.closest("#frames > g");
-    return g && boxes[[...area.children].indexOf(g)];
-  };
+  const boxByElement = new Map(boxes.map((b) => [b.g, b]));
+  const boxOf = (target) => boxByElement.get(target.closest("#frames > g"));
   const ask = () => pattern ? search("") : search(prompt("Find functions (regular expression)", "") || "");
   area.addEventListener("click", (ev) => boxOf(ev.target) && zoom(boxOf(ev.target)));
   area.addEventListener("mouseover", (ev) => {
