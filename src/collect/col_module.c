@@ -61,7 +61,17 @@ static enum module_kind kind_of(const char *path)
  * processes apart. */
 static void jit_path(char *path, size_t cap, const struct col_mapping *w)
 {
-    snprintf(path, cap, "/tmp/perf-%" PRId64 ".map", w->inner_pid);
+    if (w->jit_dump)
+        snprintf(path, cap, "%s", w->jit_dump);
+    else
+        snprintf(path, cap, "/tmp/perf-%" PRId64 ".map", w->inner_pid);
+}
+
+bool col_module_is_jit_dump(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash && strncmp(slash, "/jit-", 5) == 0 && ends_with(slash, ".dump");
 }
 
 static bool same_file(int fd, const struct col_mapping *w)
@@ -154,6 +164,7 @@ uint32_t col_module_number(struct col_modules *m, const struct col_mapping *w)
     *x = (struct col_module){ .path = mem_strdup(path), .kind = kind, .fd = -1,
                               .device = file.device, .inode = file.inode,
                               .build_id_size = file.build_id_size,
+                              .target_pid = kind == MODULE_JIT ? w->pid : 0,
                               .pid = kind == MODULE_JIT ? w->inner_pid : 0 };
     if (file.build_id_size)
         memcpy(x->build_id, file.build_id, file.build_id_size);
@@ -190,6 +201,15 @@ static void load_file(struct col_module *x)
     x->table = unw_table_open(x->fd, x->build_id_size ? x->build_id : NULL, x->build_id_size, NULL);
 }
 
+/* The list of names grows while the program runs, and goes with its namespace: hold it now. */
+static void hold_jit_list(struct col_module *x)
+{
+    char path[4096 + 64];
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/root%s", x->target_pid, x->path);
+    x->fd = open_regular(path);
+}
+
 void col_module_load(struct col_modules *m, struct col_module *x)
 {
     struct module def = { .kind = x->kind };
@@ -199,6 +219,8 @@ void col_module_load(struct col_modules *m, struct col_module *x)
     x->loaded = true;
     if (x->kind == MODULE_FILE)
         load_file(x);
+    else if (x->kind == MODULE_JIT)
+        hold_jit_list(x);
     else if (x->kind == MODULE_VDSO)
         x->table = vdso_table();
     def.path = intern_cstr(m->in, x->path);

@@ -21,7 +21,7 @@ struct col_module {
     uint64_t device, inode; /* 0 when known by build id */
     uint8_t build_id[20];
     uint8_t build_id_size;
-    int64_t pid;   /* of a JIT's process: as it is called in its own pid namespace */
+    int64_t target_pid, pid; /* of a JIT's process; as it is called in its own pid namespace */
     char root[40]; /* where its path is looked up: "" or "/proc/self/fd/N" */
     int fd;        /* -1 when it could not be opened */
     bool loaded;   /* elf, table and id are valid */
@@ -45,12 +45,15 @@ struct col_mapping { /* what a record or a line of /proc/PID/maps says */
     const char *path;
     int64_t pid, inner_pid; /* of the process; its number in its own namespace */
     int root_fd;            /* its root folder when that is not ours, else -1 */
+    const char *jit_dump;   /* where it describes the code it makes, or NULL */
 };
 
 void col_module_init(struct col_modules *m, struct intern *in);
 void col_module_release(struct col_modules *m);
 /* Number of the module for mapping W, from 1; made when new. */
 uint32_t col_module_number(struct col_modules *m, const struct col_mapping *w);
+/* PATH is a jitdump: a process maps it only to tell where it is. */
+bool col_module_is_jit_dump(const char *path);
 struct col_module *col_module_get(struct col_modules *m, uint32_t number);
 /* Read what unwinding needs and define the module to the sink. */
 void col_module_load(struct col_modules *m, struct col_module *x);

@@ -64,8 +64,11 @@ void col_names(struct col_session *s)
     for (size_t i = 0; i < s->modules.v.n; i++) {
         const struct col_module *m = &s->modules.v.v[i];
 
-        if (m->id)
-            sym_resolve_where(&names, m->id, m->root, m->pid, m->pid);
+        if (!m->id)
+            continue;
+        sym_resolve_where(&names, m->id, m->root, m->target_pid, m->pid);
+        if (m->fd > 0)
+            sym_resolve_file(&names, m->id, m->fd);
     }
     spare_cold_modules(s, &names);
     sym_resolve_run(&names);

@@ -93,7 +93,7 @@ void col_proc_maps(int64_t pid, void (*each)(void *context, struct col_mapping *
         fclose(f);
 }
 
-static int64_t innermost_pid(int64_t pid)
+int64_t col_proc_inner_pid(int64_t pid)
 {
     char path[64], text[4096], *p, *end;
     int64_t inner = pid;
@@ -112,7 +112,7 @@ static int64_t innermost_pid(int64_t pid)
     }
 }
 
-void col_proc_namespaces(int64_t pid, uint64_t *mount_ns, int64_t *inner_pid, int *root_fd)
+void col_proc_root(int64_t pid, uint64_t *mount_ns, int *root_fd)
 {
     struct stat mine, theirs, my_root, their_root;
     char path[64];
@@ -133,7 +133,6 @@ void col_proc_namespaces(int64_t pid, uint64_t *mount_ns, int64_t *inner_pid, in
         *root_fd = -1;
         return;
     }
-    *inner_pid = innermost_pid(pid);
     *root_fd = open(path, O_PATH | O_CLOEXEC | O_DIRECTORY);
 }
 

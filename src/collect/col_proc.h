@@ -20,10 +20,10 @@ void col_proc_maps(int64_t pid, void (*each)(void *context, struct col_mapping *
  * which is changed. */
 bool col_proc_maps_line(char *line, struct col_mapping *w);
 
-/* Keep hold of the root folder of PID in *ROOT_FD when it is not ours, and find its number in
- * its own pid namespace.  *MOUNT_NS is what was found last time: nothing is done when it is
- * still the same. */
-void col_proc_namespaces(int64_t pid, uint64_t *mount_ns, int64_t *inner_pid, int *root_fd);
+/* Keep hold of the root folder of PID in *ROOT_FD when it is not ours.  *MOUNT_NS is what was
+ * found last time: nothing is done when it is still the same. */
+void col_proc_root(int64_t pid, uint64_t *mount_ns, int *root_fd);
+int64_t col_proc_inner_pid(int64_t pid); /* its number in its own pid namespace */
 
 /* Threads of PID; returns how many were put into TIDS (a VEC the caller frees). */
 struct col_tids {

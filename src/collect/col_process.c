@@ -54,6 +54,7 @@ void col_process_release(struct col_processes *p)
 {
     for (size_t i = 0; i < p->process.n; i++) {
         space_drop(p->process.v[i]->space);
+        free(p->process.v[i]->jit_dump);
         free(p->process.v[i]);
     }
     for (size_t i = 0; i < p->thread.n; i++) {
@@ -133,9 +134,17 @@ static void map_into(struct col_processes *p, struct col_process *x, struct col_
 
     if (w->end <= w->start)
         return;
+    if (col_module_is_jit_dump(w->path)) {
+        free(x->jit_dump);
+        x->jit_dump = mem_strdup(w->path);
+        return;
+    }
+    if (x->root_fd >= 0 && x->inner_pid == x->pid)
+        x->inner_pid = col_proc_inner_pid(x->pid);
     w->pid = x->pid;
     w->inner_pid = x->inner_pid;
     w->root_fd = x->root_fd;
+    w->jit_dump = x->jit_dump;
     number = col_module_number(p->modules, w);
     m = col_module_get(p->modules, number);
     bias = m->loaded ? col_module_bias(m, w->start, w->file_offset) : w->start - w->file_offset;
@@ -168,7 +177,7 @@ struct col_process *col_process_attach(struct col_processes *p, int64_t pid)
     info.command = intern_cstr(p->in, text);
     info.parent_pid = col_proc_parent(pid);
     x = add_process(p, &info, NULL);
-    col_proc_namespaces(pid, &x->mount_ns, &x->inner_pid, &x->root_fd);
+    col_proc_root(pid, &x->mount_ns, &x->root_fd);
     col_proc_maps(pid, map_line, (void *[]){ p, x });
     return x;
 }
@@ -209,9 +218,11 @@ static void on_exec(struct col_processes *p, struct col_process *x)
 
     space_drop(x->space);
     x->space = space_new(unw_space_new(arch));
+    free(x->jit_dump);
+    x->jit_dump = NULL;
     if (col_proc_command(x->pid, command, sizeof command) > 0)
         x->info.command = intern_cstr(p->in, command);
-    col_proc_namespaces(x->pid, &x->mount_ns, &x->inner_pid, &x->root_fd);
+    col_proc_root(x->pid, &x->mount_ns, &x->root_fd);
 }
 
 static void on_comm(struct col_processes *p, const struct col_record *r)

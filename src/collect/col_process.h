@@ -36,6 +36,7 @@ struct col_process {
     int64_t inner_pid; /* its number in its own pid namespace */
     int root_fd;       /* -1 when it has the root folder that we have */
     uint64_t mount_ns; /* 0 until looked at */
+    char *jit_dump;    /* path of the dump it has mapped, or NULL */
     bool gone;
 };
 

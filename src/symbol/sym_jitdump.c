@@ -180,8 +180,10 @@ static int open_dump(struct sym_module *m)
     long long inner, pid = sym_jitmap_pid(m);
     int fd;
 
-    if (is_dump(m->base))
-        return sym_locate_fd(m->ask.root, m->ask.path);
+    if (is_dump(m->base)) {
+        fd = sym_locate_given(m);
+        return fd >= 0 ? fd : sym_locate_fd(m->ask.root, m->ask.path);
+    }
     if (!sym_jitmap_is_jit(m))
         return -1;
     if (mapped_dump(pid, path, sizeof path) && (fd = sym_locate_fd(m->ask.root, path)) >= 0)

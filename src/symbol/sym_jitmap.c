@@ -127,7 +127,9 @@ static bool open_text(struct sym_module *m, struct map *text)
     int fd = -1;
 
     if (strncmp(m->base, "perf-", 5) == 0) {
-        fd = sym_locate_fd(m->ask.root, m->ask.path);
+        fd = sym_locate_given(m);
+        if (fd < 0)
+            fd = sym_locate_fd(m->ask.root, m->ask.path);
         if (fd < 0)
             fd = sym_locate_fd("", m->ask.path);
     }

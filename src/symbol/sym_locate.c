@@ -56,6 +56,11 @@ int sym_locate_fd(const char *root, const char *path)
     return -1;
 }
 
+int sym_locate_given(const struct sym_module *m)
+{
+    return m->ask.file > 0 ? fcntl(m->ask.file, F_DUPFD_CLOEXEC, 3) : -1;
+}
+
 /* The process may have ended: then its root cannot be entered and ours is the best guess. */
 static int open_for(const struct sym_module *m, const char *path)
 {
@@ -94,7 +99,9 @@ struct sym_image *sym_locate_file(struct sym_module *m)
     if (strncmp(m->ask.path, "[vdso]", 6) == 0) {
         im = sym_image_open_vdso(&e);
     } else {
-        fd = open_for(m, m->ask.path);
+        fd = sym_locate_given(m);
+        if (fd < 0)
+            fd = open_for(m, m->ask.path);
         if (fd < 0) {
             sym_module_complain(m, "%s cannot be read: %s", m->ask.path, strerror(errno));
             return NULL;

@@ -8,6 +8,7 @@
 #include "symbol/symbolizer.h"
 
 /* Open PATH for reading inside ROOT ("" is ours); regular files only.  -1 and errno. */
+int sym_locate_given(const struct sym_module *m); /* a copy of the open file given, or -1 */
 int sym_locate_fd(const char *root, const char *path);
 /* The module's own file; NULL after sym_module_complain. */
 struct sym_image *sym_locate_file(struct sym_module *m);

@@ -49,6 +49,14 @@ void sym_resolve_where(struct sym_resolve *s, uint32_t module, const char *root,
     m->ns_pid = ns_pid;
 }
 
+void sym_resolve_file(struct sym_resolve *s, uint32_t module, int file)
+{
+    struct sym_resolve_module *m = module_at(s, module);
+
+    if (m)
+        m->file = file;
+}
+
 void sym_resolve_quick(struct sym_resolve *s, uint32_t module)
 {
     struct sym_resolve_module *m = module_at(s, module);
@@ -68,7 +76,7 @@ static struct sym_resolve_module *open_module(struct sym_resolve *s, uint32_t id
     m->open = sym_module_open(&(struct sym_request){
         .path = intern_text_of(s->in, of->path), .root = m->root, .build_id = of->build_id,
         .build_id_size = of->build_id_size, .pid = m->pid, .ns_pid = m->ns_pid,
-        .quick = m->quick });
+        .file = m->file, .quick = m->quick });
     return m;
 }
 

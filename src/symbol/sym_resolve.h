@@ -20,6 +20,7 @@ struct sym_resolve_module {
     struct sym_module *open; /* NULL until one of its frames is asked about */
     const char *root;        /* in the resolver's arena; NULL is "" */
     int64_t pid, ns_pid;
+    int file;
     bool quick;
     uint64_t frames;    /* places asked about */
     uint64_t unnamed;   /* of those, without any name */
@@ -41,6 +42,8 @@ void sym_resolve_release(struct sym_resolve *s);
 /* Where MODULE's process lives; the last call for a module counts. */
 void sym_resolve_where(struct sym_resolve *s, uint32_t module, const char *root, int64_t pid,
                        int64_t ns_pid);
+/* FILE is MODULE's own, open until the resolver is released. */
+void sym_resolve_file(struct sym_resolve *s, uint32_t module, int file);
 /* MODULE is not worth unpacking its debug info: names of functions will do. */
 void sym_resolve_quick(struct sym_resolve *s, uint32_t module);
 /* Resolve every frame defined since the last call. */

@@ -46,6 +46,7 @@ struct sym_request {
     size_t build_id_size;
     int64_t pid;               /* for perf-PID.map and jitdump, 0 otherwise */
     int64_t ns_pid;            /* the same in the target's own pid namespace; 0: look it up */
+    int file;                  /* the file itself, open and the caller's; 0 when it is not */
     bool quick;                /* debug info that would have to be unpacked is left alone */
 };
 
