@@ -263,6 +263,7 @@ FATHOM_API void fathom_end_(struct fathom_zone *z);
 FATHOM_API struct fathom_node_ *fathom_child_(struct fathom_thread_ *t, struct fathom_site *s);
 FATHOM_API void fathom_full_(struct fathom_node_ *n, uint64_t start, uint64_t word);
 FATHOM_API void fathom_sites_add_(struct fathom_site *from, struct fathom_site *to);
+/* TO NULL: all of the program or library that FROM lies in. */
 FATHOM_API void fathom_sites_remove_(const void *from, const void *to);
 
 #define FATHOM_GET_(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
@@ -358,7 +359,7 @@ static inline void fathom_end(struct fathom_zone *z) /* [signal] */
     if (FATHOM_RARE_(n != NULL)) {
         uint64_t now;
 
-        if (FATHOM_RARE_(FATHOM_GET_(n->special))) {
+        if (FATHOM_RARE_(FATHOM_GET_(n->special) || !z->start)) {
             if (z->start)
                 fathom_end_(z);
             else
@@ -378,7 +379,8 @@ static inline void fathom_lap(struct fathom_zone *z, struct fathom_site *site) /
     struct fathom_thread_ *t;
     uint64_t now;
 
-    if (FATHOM_RARE_(!n || FATHOM_GET_(n->special) || FATHOM_GET_(site->mode) != 1)) {
+    if (FATHOM_RARE_(!n || !z->start || FATHOM_GET_(n->special) ||
+                     FATHOM_GET_(site->mode) != 1)) {
         fathom_end(z);
         *z = fathom_begin(site);
         return;
@@ -549,12 +551,11 @@ FATHOM_API void fathom_lock_release(struct fathom_lock *l); /* before unlocking 
         __attribute__((cleanup(fathom_context_pop_), unused)) = { NULL, 0 };              \
     fathom_context_push_(&FATHOM_CAT_(fathom_context_, __LINE__), name)
 
-#ifdef __cplusplus
-extern char fathom_image_start_ __asm__("__ehdr_start") __attribute__((visibility("hidden")));
-extern char fathom_image_end_ __asm__("_end") __attribute__((visibility("hidden")));
+#if defined(FATHOM_INSIDE_) /* the library itself has no sites */
+#elif defined(__cplusplus)
 __attribute__((destructor)) static void fathom_unload_(void)
 {
-    fathom_sites_remove_(&fathom_image_start_, &fathom_image_end_);
+    fathom_sites_remove_(reinterpret_cast<const void *>(&fathom_unload_), NULL);
 }
 #else
 extern struct fathom_site __start_fathom_sites[]

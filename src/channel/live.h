@@ -31,6 +31,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#define FATHOM_INSIDE_
 #include "fathom.h"
 
 #define LIVE_MAGIC "FTHMLIVE"
@@ -79,6 +80,7 @@ struct live_header {
     uint32_t clock;                /* enum live_clock */
     /* Two readings of both clocks, the second refined as time goes by. */
     uint64_t start_ticks, start_ns, last_ticks, last_ns, start_realtime_ns;
+    uint64_t boot;                 /* live_boot_id(): whether these clocks still run */
     uint64_t cleared_ticks;        /* records that start before are of an earlier epoch */
     uint64_t epoch;                /* +1 by every clear: older threads hold nothing */
     uint64_t inner_ticks, pair_ticks; /* what an empty zone measures, and costs */

@@ -3,8 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "channel/live_read.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { MOST_PAGES = 1 << 19 };
 
@@ -22,6 +24,20 @@ double live_ns_at(const struct live_header *h, uint64_t ticks)
 {
     return (double)h->start_ns +
            (double)(int64_t)(ticks - h->start_ticks) * live_ns_per_tick(h);
+}
+
+uint64_t live_boot_id(void)
+{
+    char text[40] = "";
+    uint64_t h = 0xcbf29ce484222325u;
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text);
+
+    if (fd >= 0)
+        close(fd);
+    for (ssize_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)text[i]) * 0x100000001b3u;
+    return n > 0 ? h | 1 : 0;
 }
 
 static void sift(uint64_t *key, size_t at, size_t n)
@@ -189,7 +205,7 @@ static void read_tasks(struct live_view *v, uint32_t most)
         task->page = i;
         task->tid = t->tid;
         task->ended = t->ended;
-        task->name = name_at(v, t->name);
+        task->name = name_at(v, FATHOM_GET_(t->name));
         for (int c = 0; c < FATHOM_LOST_CAUSES; c++)
             task->lost[c] = live_word(&t->lost[c]);
         v->n_tasks++;
@@ -382,12 +398,11 @@ static void each_in_page(const struct live_view *v, const struct live_chunk *c,
                          void (*visit)(const struct live_record *, void *), void *arg)
 {
     const uint64_t *r = (const uint64_t *)(c + 1), *end = r + 2 * LIVE_RECORDS;
-    uint64_t opened = live_word(&c->opened);
 
     for (; r < end; r += 2) {
         uint64_t start = live_word(&r[0]), word = live_word(&r[1]);
         uint64_t low = (word - (v->head.base >> 7)) & 0xffffff;
-        struct live_record out = { .tid = c->tid, .thread = name_at(v, c->name), .start = start,
+        struct live_record out = { .tid = c->tid, .thread = name_at(v, FATHOM_GET_(c->name)), .start = start,
                                    .duration = word >> 24, .in_trace = c->trace != 0 };
         uint32_t slot;
 
@@ -403,8 +418,7 @@ static void each_in_page(const struct live_view *v, const struct live_chunk *c,
         }
         slot = slot_of(v, v->head.base + (low << 7));
         out.node = slot == UINT32_MAX ? LIVE_NO_NODE : v->index[slot];
-        if (out.node != LIVE_NO_NODE && start + out.duration >= opened &&
-            start + out.duration >= v->head.cleared_ticks)
+        if (out.node != LIVE_NO_NODE && start + out.duration >= v->head.cleared_ticks)
             visit(&out, arg);
     }
 }

@@ -76,6 +76,9 @@ static inline uint64_t live_word(const uint64_t *at)
 double live_ns_per_tick(const struct live_header *h);
 double live_ns_at(const struct live_header *h, uint64_t ticks);
 
+/* Names this start of this machine; 0 when it cannot be told. */
+uint64_t live_boot_id(void);
+
 /* In place, no recursion, no memory: qsort may call malloc. */
 void live_sort_u64(uint64_t *key, size_t n);
 

@@ -48,6 +48,7 @@ bool rt_trylock(void);
 void rt_unlock(void);
 /* Taken before rt.lock: no thread's part is added to another's while this is held. */
 void rt_lock_threads(void);
+bool rt_trylock_threads(void);
 void rt_unlock_threads(void);
 
 /* rt_region.c */
@@ -59,6 +60,9 @@ int rt_region_map(const struct rt_region_config *c);
 /* A new file of BYTES with blocks for the first USED; its descriptor or -1. */
 int rt_region_file(const char *path, uint64_t bytes, uint64_t used);
 uint64_t rt_page(enum live_kind kind);  /* zeroed; 0 when the cap is reached */
+/* In two steps, for pages a reader must not see half made: take, fill, show. */
+uint64_t rt_page_take(void);
+void rt_page_show(uint64_t page, enum live_kind kind);
 uint64_t rt_page_locked(enum live_kind kind); /* the same, with the lock held */
 void rt_page_free(uint64_t page);       /* with the lock held */
 uint32_t rt_text(const char *text);     /* copy; a reference, 0 when NULL or no memory. Locked */
@@ -79,7 +83,8 @@ void rt_sites_add_waiting(void); /* with the lock held: those loaded before the 
 /* rt_thread.c */
 struct live_thread *rt_thread(void); /* of the caller; NULL when it cannot be had */
 void rt_thread_init(void);
-void rt_thread_reset(struct live_thread *t); /* forget; by the owner, or nobody running */
+/* Forget; by the owner, or for a thread that has ended.  LOCKED: rt_lock_threads is held. */
+void rt_thread_reset(struct live_thread *t, bool locked);
 struct live_thread *rt_thread_new(uint32_t tid); /* state 3 until the caller says */
 
 /* rt_zone.c */
@@ -99,7 +104,8 @@ void rt_write(struct live_thread *t, struct fathom_node_ *n, uint64_t start, uin
 
 /* rt_clock.c */
 void rt_clock_init(struct live_header *h);
-void rt_clock_refine(void);
+void rt_clock_refine(void); /* waits 2 ms in the first 2 ms */
+void rt_clock_note(void);
 uint64_t rt_ticks(void); /* of the clock zones use */
 double rt_log2(double x); /* to 1e-4, without libm */
 

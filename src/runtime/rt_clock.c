@@ -15,8 +15,9 @@
 #endif
 
 #include "base/clock.h"
+#include "channel/live_read.h"
 
-enum { TRIES = 7, PAIRS = 64, ENOUGH_NS = 2000000 };
+enum { TRIES = 7, PAIRS = 64, ENOUGH_NS = 2000000, NOTE_TICKS = 1 << 28 };
 
 uint64_t fathom_now_ns(void)
 {
@@ -104,7 +105,22 @@ void rt_clock_init(struct live_header *h)
     h->last_ticks = h->start_ticks;
     h->last_ns = h->start_ns;
     h->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+    h->boot = live_boot_id();
     measure_overhead(h);
+}
+
+/* Now and then from a thread that turns a page, for whoever reads the file of a killed one. */
+void rt_clock_note(void)
+{
+    struct live_header *h = rt.head;
+    uint64_t ticks = rt_ticks(), ns = 0, last = __atomic_load_n(&h->last_ticks, __ATOMIC_RELAXED);
+
+    if (ticks - last < NOTE_TICKS || !rt_trylock())
+        return;
+    read_both(&ticks, &ns);
+    rt_put(&h->last_ticks, ticks);
+    rt_put(&h->last_ns, ns);
+    rt_unlock();
 }
 
 void rt_clock_refine(void)
@@ -120,8 +136,10 @@ void rt_clock_refine(void)
         nanosleep(&t, NULL);
         read_both(&ticks, &ns);
     }
+    rt_lock();
     rt_put(&h->last_ticks, ticks);
     rt_put(&h->last_ns, ns);
+    rt_unlock();
     errno = saved;
 }
 

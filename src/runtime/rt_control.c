@@ -137,7 +137,7 @@ void fathom_clear(void)
         struct live_thread *t = (struct live_thread *)(uintptr_t)at;
 
         if (t == own || __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == 2)
-            rt_thread_reset(t);
+            rt_thread_reset(t, true);
         else
             tell(t);
         at = t->next;

@@ -134,7 +134,7 @@ static void keep_tree(struct live_thread *own)
             n->hist = n->hist == rt.no_histogram ? n->hist : 0;
             n->ext = 0;
         }
-    rt_thread_reset(own);
+    rt_thread_reset(own, true);
 }
 
 /* PATH.1234 for the child with pid 1234; the parent's own number is replaced. */

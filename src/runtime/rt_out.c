@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fathom.h"
+#include "channel/live.h"
 
 enum { FIRST = 1 << 16 };
 

@@ -48,6 +48,11 @@ void rt_lock_threads(void)
         sched_yield();
 }
 
+bool rt_trylock_threads(void)
+{
+    return try_for(&rt.threads_lock);
+}
+
 void rt_unlock_threads(void)
 {
     __atomic_store_n(&rt.threads_lock, 0, __ATOMIC_RELEASE);
@@ -95,7 +100,7 @@ static uint64_t take_free_page(void)
 
     if (page) {
         __atomic_store_n(&rt.free_page, *(uint64_t *)(uintptr_t)page, __ATOMIC_RELAXED);
-        rt.free_count--;
+        __atomic_store_n(&rt.free_count, rt.free_count - 1, __ATOMIC_RELAXED);
         *(uint64_t *)(uintptr_t)page = 0;
     }
     return page;
@@ -125,7 +130,7 @@ uint64_t rt_page_locked(enum live_kind kind)
     return page;
 }
 
-uint64_t rt_page(enum live_kind kind)
+uint64_t rt_page_take(void)
 {
     uint64_t page = 0;
 
@@ -133,8 +138,18 @@ uint64_t rt_page(enum live_kind kind)
         page = take_free_page();
         rt_unlock();
     }
-    if (!page)
-        page = take_new_page();
+    return page ? page : take_new_page();
+}
+
+void rt_page_show(uint64_t page, enum live_kind kind)
+{
+    set_kind(page, kind);
+}
+
+uint64_t rt_page(enum live_kind kind)
+{
+    uint64_t page = rt_page_take();
+
     if (page)
         set_kind(page, kind);
     return page;
@@ -146,7 +161,7 @@ void rt_page_free(uint64_t page)
     memset((void *)(uintptr_t)page, 0, LIVE_PAGE);
     *(uint64_t *)(uintptr_t)page = rt.free_page;
     __atomic_store_n(&rt.free_page, page, __ATOMIC_RELAXED);
-    rt.free_count++;
+    __atomic_store_n(&rt.free_count, rt.free_count + 1, __ATOMIC_RELAXED);
 }
 
 uint32_t rt_text(const char *text)

@@ -3,6 +3,7 @@
  * for all, the rules by pattern, and demotion.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
+#include <link.h>
 #include <string.h>
 
 enum { DEMOTED_EVERY = 64 };
@@ -168,7 +169,7 @@ void rt_node_refresh(struct fathom_node_ *n, struct live_thread *t)
 
     if (!l)
         return;
-    trace = l->mode >= FATHOM_MODE_TRACE &&
+    trace = FATHOM_GET_(l->mode) >= FATHOM_MODE_TRACE &&
             !__atomic_load_n(&t->trace_full, __ATOMIC_RELAXED);
     FATHOM_PUT_(n->ring, &t->hot.ring[trace]);
     FATHOM_PUT_(n->special, rt_site_special(l));
@@ -195,7 +196,7 @@ void rt_sites_refresh(void)
         if (rt.site[id])
             set_mode(rt.site[id], rt_site(id));
     }
-    for (uint64_t t = rt.threads; t; t = ((struct live_thread *)(uintptr_t)t)->next)
+    for (uint64_t t = __atomic_load_n(&rt.threads, __ATOMIC_ACQUIRE); t; t = ((struct live_thread *)(uintptr_t)t)->next)
         refresh_nodes((struct live_thread *)(uintptr_t)t);
 }
 
@@ -297,11 +298,44 @@ static void forget_nodes(struct live_thread *t, uintptr_t from, uintptr_t to)
     }
 }
 
+struct image {
+    uintptr_t inside, from, to;
+};
+
+static int find_image(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct image *im = arg;
+    uintptr_t from = UINTPTR_MAX, to = 0;
+
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t at = info->dlpi_addr + p->p_vaddr;
+
+        if (p->p_type != PT_LOAD)
+            continue;
+        from = at < from ? at : from;
+        to = at + p->p_memsz > to ? at + p->p_memsz : to;
+    }
+    if (im->inside < from || im->inside >= to)
+        return 0;
+    im->from = from;
+    im->to = to;
+    return 1;
+}
+
 /* A library goes: its sites' memory may come back as another one's. */
 void fathom_sites_remove_(const void *from, const void *to)
 {
     uintptr_t lo = (uintptr_t)from, hi = (uintptr_t)to;
 
+    if (lo && !to) {
+        struct image im = { lo, 0, 0 };
+
+        dl_iterate_phdr(find_image, &im);
+        lo = im.from;
+        hi = im.to;
+    }
     if (lo == hi)
         return;
     rt_lock();
@@ -317,7 +351,7 @@ void fathom_sites_remove_(const void *from, const void *to)
         FATHOM_PUT_(s->id, 0);
         rt.site[id] = NULL;
     }
-    for (uint64_t t = rt.threads; t; t = ((struct live_thread *)(uintptr_t)t)->next)
+    for (uint64_t t = __atomic_load_n(&rt.threads, __ATOMIC_ACQUIRE); t; t = ((struct live_thread *)(uintptr_t)t)->next)
         forget_nodes((struct live_thread *)(uintptr_t)t, lo, hi);
     rt_unlock();
 }

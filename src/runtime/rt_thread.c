@@ -43,11 +43,12 @@ static struct live_thread *take_thread(void)
                                         __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
             return thread_at(head);
     }
-    page = rt_page(LIVE_THREAD);
+    page = rt_page_take();
     if (!page)
         return NULL;
     t = thread_at(page);
     t->state = 3;
+    rt_page_show(page, LIVE_THREAD);
     head = __atomic_load_n(&rt.threads, __ATOMIC_RELAXED);
     do
         t->next = head;
@@ -80,7 +81,7 @@ struct live_thread *rt_thread_new(uint32_t tid)
     t->tid = tid;
     t->start_ticks = rt_ticks();
     t->random = t->start_ticks | 1;
-    t->epoch = __atomic_load_n(&rt.head->epoch, __ATOMIC_RELAXED);
+    rt_put(&t->epoch, __atomic_load_n(&rt.head->epoch, __ATOMIC_RELAXED));
     root = rt_node_new(t, NULL, &root_key);
     if (!root) {
         __atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
@@ -107,7 +108,7 @@ struct live_thread *rt_thread(void)
         return NULL;
     }
     if (rt_trylock()) {
-        t->name = rt_name(name);
+        FATHOM_PUT_(t->name, rt_name(name));
         rt_unlock();
     }
     __atomic_store_n(&t->state, 1, __ATOMIC_RELEASE);
@@ -125,12 +126,12 @@ void fathom_thread_name(const char *name)
     if (!t)
         return;
     rt_lock();
-    t->name = rt_name(name);
+    FATHOM_PUT_(t->name, rt_name(name));
     for (int i = 0; i < 2; i++)
         if (t->page[i])
-            chunk_at(t->page[i])->name = t->name;
+            FATHOM_PUT_(chunk_at(t->page[i])->name, t->name);
     for (uint64_t page = t->oldest; page; page = chunk_at(page)->next)
-        chunk_at(page)->name = t->name;
+        FATHOM_PUT_(chunk_at(page)->name, t->name);
     rt_unlock();
 }
 
@@ -156,10 +157,17 @@ static void zero_node(struct fathom_node_ *n)
         zero_words(n->ext, sizeof(struct live_ext));
 }
 
-static void free_trace(struct live_thread *t)
+/* Not while somebody reads: pages that stay hold records from before the clear, and readers
+ * leave those out. */
+static void free_trace(struct live_thread *t, bool locked)
 {
-    if (!t->oldest || !rt_trylock())
+    bool free = rt_trylock(); /* a handler may be here: never wait */
+
+    if (!free || (!locked && !rt_trylock_threads())) {
+        if (free)
+            rt_unlock();
         return;
+    }
     while (t->oldest) {
         uint64_t next = chunk_at(t->oldest)->next;
 
@@ -168,18 +176,21 @@ static void free_trace(struct live_thread *t)
         __atomic_sub_fetch(&rt.trace_pages, 1, __ATOMIC_RELAXED);
     }
     rt_unlock();
+    if (!locked)
+        rt_unlock_threads();
 }
 
-void rt_thread_reset(struct live_thread *t)
+void rt_thread_reset(struct live_thread *t, bool locked)
 {
-    t->epoch = __atomic_load_n(&rt.head->epoch, __ATOMIC_SEQ_CST);
+    rt_put(&t->epoch, __atomic_load_n(&rt.head->epoch, __ATOMIC_SEQ_CST));
     for (uint64_t page = t->node_page; page;
          page = ((struct live_slot0 *)(uintptr_t)page)->next)
         for (int i = 1; i < LIVE_NODES_PER_PAGE; i++)
             if (node_at(page)[i].seq)
                 zero_node(&node_at(page)[i]);
-    memset(t->lost, 0, sizeof t->lost);
-    free_trace(t);
+    for (int i = 0; i < FATHOM_LOST_CAUSES; i++)
+        rt_put(&t->lost[i], 0);
+    free_trace(t, locked);
     t->page[1] = t->oldest ? t->page[1] : 0;
     FATHOM_PUT_(t->hot.ring[1].end, (uint64_t)0);
     FATHOM_PUT_(t->hot.ring[1].next, (uint64_t)1 << 62); /* past any page: turn it */
@@ -207,7 +218,7 @@ static struct live_thread *ended_of(uint32_t name)
             return thread_at(at);
     t = rt_thread_new(0);
     if (t) {
-        t->name = name;
+        FATHOM_PUT_(t->name, name);
         __atomic_store_n(&t->state, 2, __ATOMIC_RELEASE);
     }
     return t;
@@ -362,10 +373,10 @@ static void thread_end(void *arg)
 
     fathom_thread_now_ = NULL;
     gone = true;
-    if (!rt.head || t->state != 1)
+    if (!rt.head || __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) != 1)
         return;
     if (t->epoch != __atomic_load_n(&rt.head->epoch, __ATOMIC_SEQ_CST))
-        rt_thread_reset(t);
+        rt_thread_reset(t, false);
     if (t->page[0])
         rt_fold(t, t->page[0]);
     rt_lock_threads();
@@ -375,16 +386,17 @@ static void thread_end(void *arg)
         return; /* stays as it is: its room is lost, its data is not */
     }
     if (to->epoch != t->epoch)
-        rt_thread_reset(to);
+        rt_thread_reset(to, true);
     add_tree(to, t);
     move_trace(to, t);
     to->ended++;
     for (int i = 0; i < FATHOM_LOST_CAUSES; i++)
-        to->lost[i] += t->lost[i];
+        rt_add(&to->lost[i], t->lost[i]);
     rt_lock();
     free_pages(t);
+    __atomic_store_n(&t->node_page, 0, __ATOMIC_RELEASE); /* nobody walks what is free */
+    t->root = t->ext_page = t->oldest = t->page[0] = 0;
     rt_unlock();
-    t->root = t->node_page = t->ext_page = t->oldest = t->page[0] = 0;
     __atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
     rt_unlock_threads();
     errno = saved;

@@ -24,13 +24,14 @@ static uint64_t take_slot(struct live_thread *t, enum live_kind kind)
     uint32_t slots = nodes ? LIVE_NODES_PER_PAGE : LIVE_EXTS_PER_PAGE;
 
     if (!*page || *at == slots) {
-        uint64_t fresh = rt_page(kind);
+        uint64_t fresh = rt_page_take();
         struct live_slot0 *head = (struct live_slot0 *)(uintptr_t)fresh;
 
         if (!fresh)
             return 0;
         head->next = *page;
         head->thread = (uint64_t)(uintptr_t)t;
+        rt_page_show(fresh, kind);
         *at = 1;
         __atomic_store_n(page, fresh, __ATOMIC_RELEASE);
     }
@@ -182,15 +183,16 @@ void rt_fold(struct live_thread *t, uint64_t page)
 
 static uint64_t new_chunk(struct live_thread *t, bool trace)
 {
-    uint64_t page = rt_page(LIVE_CHUNK);
+    uint64_t page = rt_page_take();
     struct live_chunk *c = (struct live_chunk *)(uintptr_t)page;
 
     if (!page)
         return 0;
     c->tid = t->tid;
-    c->name = t->name;
+    FATHOM_PUT_(c->name, t->name);
     c->trace = trace;
     rt_put(&c->opened, rt_ticks());
+    rt_page_show(page, LIVE_CHUNK);
     return page;
 }
 
@@ -226,7 +228,7 @@ static uint64_t trace_page(struct live_thread *t)
     if (!page && rt.keep_last && t->oldest && t->oldest != t->page[1]) {
         page = t->oldest;
         t->oldest = ((struct live_chunk *)(uintptr_t)page)->next;
-        t->lost[FATHOM_LOST_TRACE] += count_records(page);
+        rt_add(&t->lost[FATHOM_LOST_TRACE], count_records(page));
         rt_fold(t, page);
         rt_put(&((struct live_chunk *)(uintptr_t)page)->opened, rt_ticks());
         ((struct live_chunk *)(uintptr_t)page)->next = 0;
@@ -270,8 +272,10 @@ static void turn_page(struct live_thread *t, int ring)
 {
     uint64_t page = t->page[ring], next;
 
-    if (page)
+    if (page) {
         demote_busiest(t, page);
+        rt_clock_note();
+    }
     if (ring == 0) {
         if (!page)
             page = new_chunk(t, false);
@@ -302,7 +306,7 @@ static void put_record(struct live_thread *t, struct fathom_node_ *n, uint64_t s
     uint64_t bytes = second ? 32 : 16;
 
     for (int tries = 0; tries < 4; tries++) {
-        int which = n->ring == &t->hot.ring[1];
+        int which = FATHOM_GET_(n->ring) == &t->hot.ring[1];
         struct fathom_ring_ *r = &t->hot.ring[which];
         uint64_t at = fathom_take_(r, bytes);
         uint64_t *to = (uint64_t *)(uintptr_t)at;
@@ -322,7 +326,7 @@ static void put_record(struct live_thread *t, struct fathom_node_ *n, uint64_t s
         else
             turn_page(t, which);
     }
-    t->lost[FATHOM_LOST_TRACE]++;
+    rt_add(&t->lost[FATHOM_LOST_TRACE], 1);
 }
 
 static bool was_cleared(const struct live_thread *t)
@@ -333,7 +337,7 @@ static bool was_cleared(const struct live_thread *t)
 /* Forget what came before a clear(), but not the zone that ends now. */
 static void start_again(struct live_thread *t, struct fathom_node_ *n, uint64_t d)
 {
-    rt_thread_reset(t);
+    rt_thread_reset(t, false);
     if (!n)
         return;
     rt_put(&n->count, 1);
@@ -350,7 +354,7 @@ void rt_write(struct live_thread *t, struct fathom_node_ *n, uint64_t start, uin
     uint64_t bits = (uintptr_t)n >> 7 & 0xffffff;
 
     if (t->busy) {
-        t->lost[FATHOM_LOST_SIGNAL]++;
+        rt_add(&t->lost[FATHOM_LOST_SIGNAL], 1);
         return;
     }
     t->busy = 1;

@@ -1,0 +1,94 @@
+/* fmt_live.c - the live file of libfathom, as a killed program leaves it (channel/live.h).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collect/col_zones.h"
+#include "formats/formats.h"
+
+struct file {
+    struct intern in;
+    struct umap threads;
+    uint32_t process;
+};
+
+static uint32_t process_of(struct col_zones *z, const struct live_header *h)
+{
+    struct file *f = z->context;
+
+    if (!f->process) {
+        char comm[sizeof h->comm + 1] = "";
+
+        memcpy(comm, h->comm, sizeof h->comm);
+        f->process = intern_process(&f->in, &(struct process){
+            .pid = h->pid, .parent_pid = h->parent_pid, .start_ns = h->start_ns,
+            .name = intern_cstr(&f->in, comm) });
+    }
+    return f->process;
+}
+
+static uint32_t thread_of(struct col_zones *z, const struct live_header *h, uint32_t tid,
+                          const char *name)
+{
+    struct file *f = z->context;
+    uint32_t text = intern_cstr(&f->in, name);
+    uint64_t key = (uint64_t)tid << 32 | text;
+    uint32_t id = umap_find(&f->threads, key);
+
+    if (!id) {
+        id = intern_thread(&f->in, &(struct thread){ .process = process_of(z, h), .name = text,
+                                                     .tid = tid });
+        umap_put(&f->threads, key, id);
+    }
+    return id;
+}
+
+static int recognise(const struct import_input *in)
+{
+    return in->size >= 8 && memcmp(in->data, LIVE_MAGIC, 8) == 0 ? 100 : 0;
+}
+
+static void put_meta(struct sink *out, const char *key, uint64_t n)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%" PRIu64, n);
+    if (out->meta)
+        out->meta(out, key, text);
+}
+
+static void describe(struct sink *out, const struct col_zones *z, const struct import_input *in)
+{
+    char comm[17] = "";
+
+    memcpy(comm, ((const struct live_header *)in->data)->comm, 16);
+    if (out->meta) {
+        out->meta(out, "producer", "libfathom, live file");
+        out->meta(out, "command", comm);
+        out->meta(out, "clock", "monotonic");
+    }
+    put_meta(out, "quality.dropped", z->dropped);
+    put_meta(out, "quality.recorder_cpu_ns", z->overhead_ns);
+}
+
+static int import(const struct import_input *in, struct sink *out, struct err *e)
+{
+    struct file f = { 0 };
+    struct col_zones z = { .in = &f.in, .thread = thread_of, .process = process_of, .context = &f };
+    int rc;
+
+    intern_init(&f.in, out);
+    rc = col_zones_import(&z, in->data, in->size, e);
+    if (rc == 0)
+        describe(out, &z, in);
+    if (out->end && out->end(out, rc == 0 ? e : NULL) < 0)
+        rc = -1;
+    umap_release(&f.threads);
+    intern_release(&f.in);
+    return rc;
+}
+
+const struct format format_live = {
+    .name = "live", .about = "what libfathom measured in a program that was killed",
+    .recognise = recognise, .import = import };

@@ -1,0 +1,184 @@
+"""What libfathom writes: every export by the environment, compiled out, imports, baselines."""
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+from support import BUILD, SOURCE, fathom, need, report, run
+from test_runtime import program
+
+ZONE = 'step "quoted";, name'
+
+
+class Exports(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, form, name="out", rounds="20"):
+        path = pathlib.Path(self.folder.name) / name
+        run(program("rt-env"), rounds, env={**os.environ, "FATHOM_PROFILE": f"{form}:{path}"})
+        self.assertEqual(os.listdir(self.folder.name), [name])
+        return path
+
+    def test_the_table_goes_to_standard_error(self):
+        done = run(program("rt-env"), env={**os.environ, "FATHOM_PROFILE": "1"})
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, r"compute +20 ")
+        self.assertIn("slowest", done.stderr)
+
+    def test_unset_says_nothing(self):
+        done = run(program("rt-env"))
+        self.assertEqual(done.stdout + done.stderr, "")
+
+    def test_an_unknown_format_is_told_and_the_program_runs(self):
+        done = run(program("rt-env"), env={**os.environ, "FATHOM_PROFILE": "nonsense:x"})
+        self.assertIn("unknown format", done.stderr)
+
+    def test_json(self):
+        data = json.loads(self.write("json").read_text())
+        paths = {op["path"]: op for op in data["operations"]}
+        self.assertEqual(paths[ZONE.replace("/", "_") + "/load"]["count"], 20)
+        self.assertEqual(paths[ZONE + "/compute"]["backend"], "cpu")
+        self.assertEqual(paths[ZONE + "/compute"]["bytes"], sum(range(1000, 1020)))
+        self.assertEqual(paths["items"]["sum"], 40)
+        self.assertEqual(sum(data["lost"].values()), 0)
+        total = sum(op.get("share", 0) for op in data["operations"])
+        self.assertAlmostEqual(total, 1, places=6)
+
+    def test_csv(self):
+        rows = list(csv.DictReader(io.StringIO(self.write("csv").read_text())))
+        names = {row["name"]: row for row in rows}
+        self.assertEqual(names[ZONE]["count"], "20")
+        self.assertEqual(names["compute"]["backend"], "cpu")
+
+    def test_compact_has_one_line_each(self):
+        lines = self.write("compact").read_text().splitlines()
+        self.assertEqual(len(lines), 6)
+
+    def test_the_fathom_file_opens_with_its_spans(self):
+        path = self.write("trace", "out.fathom")
+        data = report(path)
+        self.assertIn("zones", json.dumps(data))
+        chunks = fathom("dump", "--chunks", path).stdout
+        self.assertIn("span", chunks)
+        self.assertIn("counter", chunks)
+        text = fathom("export", path, "-f", "collapsed").stdout
+        self.assertIn("compute", text)
+
+    def test_fathom_reads_back_every_other_export(self):
+        for form, name in (("collapsed", "o.folded"), ("chrome", "o.json"), ("pprof", "o.pb"),
+                           ("speedscope", "o.speedscope.json")):
+            with self.subTest(form):
+                with tempfile.TemporaryDirectory() as folder:
+                    path = pathlib.Path(folder) / name
+                    run(program("rt-env"), "2000",
+                        env={**os.environ, "FATHOM_PROFILE": f"{form}:{path}"})
+                    self.assertIn("compute", fathom("report", path).stdout)
+
+    def test_perfetto_has_balanced_slices(self):
+        data = self.write("perfetto").read_bytes()
+        self.assertIn(b"compute", data)
+        packets = list(packets_of(data))
+        types = [p for p in packets if p in (1, 2)]
+        self.assertEqual(types.count(1), types.count(2))
+        self.assertEqual(types.count(1), 60)
+
+    def test_baselines(self):
+        path = pathlib.Path(self.folder.name) / "base"
+        done = run(program("rt-env"), "5", "baseline", path, status=None,
+                   env={**os.environ, "FATHOM_PROFILE": "compact"})
+        self.assertEqual(done.returncode, 40)
+        lines = path.read_text().splitlines()
+        self.assertEqual(lines[0], "fathom baseline 1")
+        self.assertEqual(len(lines), 4)
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def fields(data):
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        elif key & 7 == 1:
+            value, at = data[at:at + 8], at + 8
+        else:
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+        yield key >> 3, value
+
+
+def packets_of(data):
+    """The type of each track event in a Perfetto trace."""
+    for _, packet in fields(data):
+        for number, value in fields(packet):
+            if number == 11:
+                yield dict(fields(value)).get(9)
+
+
+class Rules(unittest.TestCase):
+    def test_each_rule_fires_and_has_a_near_miss(self):
+        text = run(program("rt-rules")).stdout
+        found = re.findall(r"^(\S+) fires (\d+) near_miss (\d+)$", text, re.M)
+        self.assertEqual(len(found), 13)
+        for rule, hit, miss in found:
+            with self.subTest(rule):
+                self.assertGreaterEqual(int(hit), 1)
+                self.assertEqual(miss, "0")
+
+
+class Objects(unittest.TestCase):
+    def test_compiled_out_nothing_is_left(self):
+        need("objdump")
+        texts = []
+        for kind in ("fathom-off", "rt-bare"):
+            path = program(f"librt-{kind}.a")
+            text = subprocess.run(["objdump", "-d", "-r", "--no-show-raw-insn", path],
+                                  capture_output=True, text=True, check=True).stdout
+            texts.append(re.sub(r"^.*file format.*$|^In archive.*$", "", text, flags=re.M).strip())
+            symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+            names = {line.split()[-1] for line in symbols.splitlines() if " " in line}
+            self.assertEqual(names, {"rt_off"})
+        self.assertEqual(texts[0], texts[1])
+
+    def test_the_library_needs_nothing_but_libc(self):
+        need("nm")
+        if "build-san" in str(BUILD):
+            self.skipTest("a sanitizer adds its own")
+        path = program("libfathom.so")
+        text = subprocess.run(["nm", "-D", "-u", path], capture_output=True, text=True,
+                              check=True).stdout
+        needed = {re.sub(r"@.*", "", line.split()[-1]) for line in text.splitlines()}
+        allow = (SOURCE / "tests" / "imports" / "runtime.allow").read_text().split()
+        self.assertEqual(needed - set(allow), set())
+        self.assertNotIn("malloc", needed)
+
+    def test_only_public_names_are_exported(self):
+        need("nm")
+        text = subprocess.run(["nm", "-D", "--defined-only", program("libfathom.so")],
+                              capture_output=True, text=True, check=True).stdout
+        names = {line.split()[-1].split("@")[0] for line in text.splitlines()} - {"FATHOM_1"}
+        header = (SOURCE / "include" / "fathom.h").read_text()
+        for name in sorted(names):
+            with self.subTest(name):
+                self.assertTrue(name.startswith("fathom_"))
+                self.assertIn(name, header)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,115 @@
+"""libfathom under threads, signals, forks, crashes and unloading; and with the thread sanitizer.
+
+Every program says what it wanted and what it saw; nothing here depends on how long it took."""
+import os
+import pathlib
+import tempfile
+import unittest
+
+from support import BUILD, fathom, run
+from test_runtime import case, program
+
+
+class Storm(unittest.TestCase):
+    binary = "rt-storm"
+
+    def said(self, which, **env):
+        return case(None, which, self.binary, env={**os.environ, **env})
+
+    def test_threads_are_counted_exactly(self):
+        said = self.said("threads")
+        self.assertEqual(said["branch"], said["wanted_branch"])
+        self.assertEqual(said["leaf"], said["wanted_leaf"])
+        self.assertEqual(said["under_cap"], 1)
+
+    def test_a_full_trace_drops_records_and_counts_all_zones(self):
+        said = self.said("traced")
+        self.assertEqual(said["leaf"], said["wanted_leaf"])
+        self.assertEqual(said["under_cap"], 1)
+        self.assertEqual(said["nodes_lost"], 0)
+
+    def test_keeping_the_last_records_counts_what_was_overwritten(self):
+        said = self.said("keep_last")
+        self.assertEqual(said["leaf"], said["wanted_leaf"])
+
+    def test_ten_thousand_short_threads_do_not_leak(self):
+        said = self.said("churn")
+        self.assertEqual(said["branch"], said["threads"])
+        self.assertEqual(said["leaf"], 9 * said["threads"])
+        self.assertEqual(said["lost"], 0)
+        self.assertLess(said["memory_mib"], 2)
+
+    def test_short_threads_keep_their_trace(self):
+        said = self.said("churn_traced")
+        self.assertEqual(said["branch"], said["threads"])
+        self.assertEqual(said["leaf"], 9 * said["threads"])
+        self.assertEqual(said["lost"], 0)
+
+    def test_reports_clears_and_modes_while_threads_run(self):
+        self.assertEqual(self.said("control")["branch"], 10)
+
+    def test_handlers_may_have_zones(self):
+        said = self.said("signals")
+        self.assertEqual(said["branch"], said["rounds"])
+        self.assertEqual(said["leaf"], 20 * said["rounds"])
+        self.assertGreaterEqual(said["in_handler"] + said["lost"], said["handled"])
+        self.assertLessEqual(said["in_handler"], said["handled"])
+
+    def test_forked_children_count_for_themselves(self):
+        said = self.said("forks")
+        self.assertEqual(said["good"], said["forks"])
+        self.assertEqual(said["branch"], said["forks"] + 1)
+
+    def test_a_fork_inside_a_zone_with_other_threads(self):
+        said = self.said("fork_inside")
+        self.assertEqual(said["status"], 0)
+        self.assertEqual(said["around"], 1)
+
+    def test_a_context_goes_to_another_thread(self):
+        self.assertEqual(self.said("context")["request"], 2)
+
+    def test_threads_of_one_name_are_added_up(self):
+        said = self.said("per_thread")
+        self.assertEqual(said["thread_reader"], 2)
+        self.assertEqual(said["thread_writer"], 1)
+
+    def test_a_budget_demotes_hot_sites_and_counts_on(self):
+        said = self.said("budget")
+        self.assertEqual(said["count"], 100000)
+        self.assertEqual(said["demoted"], 1)
+
+
+class StormUnderTheThreadSanitizer(Storm):
+    binary = "rt-storm-tsan"
+
+
+class Loading(unittest.TestCase):
+    def test_a_library_is_unloaded_and_loaded_again(self):
+        for plugin in ("rt-plugin.so", "rt-plugin-cxx.so"):
+            with self.subTest(plugin):
+                said = case(None, "unload", "rt-storm",
+                            env={**os.environ, "RT_PLUGIN": str(program(plugin))})
+                self.assertEqual(said, {"plugin": 5, "inner": 50, "branch": 5})
+
+
+class Dying(unittest.TestCase):
+    def counts(self, how):
+        with tempfile.TemporaryDirectory() as folder:
+            live = pathlib.Path(folder) / "zones.live"
+            run(program("rt-storm"), how, status=None,
+                env={**os.environ, "RT_LIVE": str(live), "ASAN_OPTIONS": "detect_leaks=0"})
+            text = fathom("export", live, "-f", "collapsed").stdout
+            rows = fathom("report", live, "--json").stdout
+            return text, rows
+
+    def test_nothing_recorded_is_lost_when_killed(self):
+        for how in ("kill", "segv", "abort"):
+            with self.subTest(how):
+                text, rows = self.counts(how)
+                self.assertIn("branch;leaf", text)
+                self.assertIn("9000", rows)
+                self.assertIn("dying", rows)
+
+
+if __name__ == "__main__":
+    unittest.main()
