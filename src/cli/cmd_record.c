@@ -26,21 +26,27 @@ struct record_args {
 
 #define AT(field) offsetof(struct record_args, field)
 static const struct option record_options[] = {
-    { OPT_STR, 'o', "output", AT(output), "FILE", "write to FILE (profile.fathom); - is standard output" },
+    { OPT_STR, 'o', "output", AT(output), "FILE",
+      "write to FILE (profile.fathom); - is standard output" },
     { OPT_U64, 'F', "frequency", AT(frequency), "HZ", "samples per second and CPU (999)" },
-    { OPT_OPT_STR, 'g', "graph", AT(graph), "MODE", "how stacks are taken: auto, fp[,DEPTH], dwarf[,BYTES], lbr, none" },
+    { OPT_OPT_STR, 'g', "graph", AT(graph), "MODE",
+      "how stacks are taken: auto, fp[,DEPTH], dwarf[,BYTES], lbr, none" },
     { OPT_STR, 0, "call-graph", AT(call_graph), "MODE", "the same as --graph" },
-    { OPT_LIST, 'e', "event", AT(events), "EVENT,...", "what to sample, several become several metrics" },
+    { OPT_LIST, 'e', "event", AT(events), "EVENT,...",
+      "what to sample, several become several metrics" },
     { OPT_LIST, 'p', "pid", AT(pids), "PID", "record a running process; may be given often" },
     { OPT_FLAG, 'a', "all", AT(system_wide), NULL, "record the whole machine" },
-    { OPT_SECONDS, 'd', "duration", AT(duration), "SECONDS", "stop after so long; a command started here is ended" },
+    { OPT_SECONDS, 'd', "duration", AT(duration), "SECONDS",
+      "stop after so long; a command started here is ended" },
     { OPT_SECONDS, 0, "delay", AT(delay), "SECONDS", "let so much pass before sampling" },
     { OPT_FLAG, 0, "wall", AT(wall), NULL, "waiting as well as running" },
     { OPT_FLAG, 0, "kernel", AT(kernel), NULL, "only what runs in the kernel" },
     { OPT_FLAG, 0, "user", AT(user), NULL, "only what runs in user space" },
     { OPT_STR, 0, "pin", AT(pin), "CPUS", "CPUs the command may use, such as 0,2-3" },
-    { OPT_FLAG, 0, "no-children", AT(no_children), NULL, "only the command itself and its threads" },
-    { OPT_FLAG, 0, "no-source", AT(no_source), NULL, "keep no source text and no code in the file" },
+    { OPT_FLAG, 0, "no-children", AT(no_children), NULL,
+      "only the command itself and its threads" },
+    { OPT_FLAG, 0, "no-source", AT(no_source), NULL,
+      "keep no source text and no code in the file" },
     { OPT_FLAG, 'q', "quiet", AT(quiet), NULL, "no progress and no summary" },
     { 0 },
 };
@@ -202,7 +208,7 @@ static void say_stacks(const struct col_summary *s)
 
 static void summarise(const char *path, uint64_t bytes, const struct col_summary *s)
 {
-    bool named = strcmp(path, "-") != 0;
+    bool named = strcmp(path, "-") != 0, is_default = strcmp(path, INPUT_DEFAULT) == 0;
 
     fprintf(stderr, "recorded %s: %s samples, %s lost", human_ns((double)s->wall_ns).s,
             human_count((int64_t)s->samples).s, human_count((int64_t)s->lost).s);
@@ -214,7 +220,7 @@ static void summarise(const char *path, uint64_t bytes, const struct col_summary
         fprintf(stderr, "; %s", s->why);
     if (named)
         fprintf(stderr, "\nwrote %s to %s; next: fathom report%s%s\n", human_bytes((double)bytes).s,
-                path, strcmp(path, INPUT_DEFAULT) ? " " : "", strcmp(path, INPUT_DEFAULT) ? path : "");
+                path, is_default ? "" : " ", is_default ? "" : path);
     else
         fprintf(stderr, "\nwrote %s to standard output\n", human_bytes((double)bytes).s);
 }

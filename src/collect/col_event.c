@@ -131,7 +131,8 @@ static int parse_one(const char *text, size_t n, struct col_event *ev, struct er
     char name[256], *slash;
 
     if (n == 0 || n >= sizeof name)
-        return err_set(e, ERR_USAGE, "event name \"%.*s\" is empty or too long", (int)(n > 40 ? 40 : n), text);
+        return err_set(e, ERR_USAGE, "event name \"%.*s\" is empty or too long",
+                       (int)(n > 40 ? 40 : n), text);
     memcpy(name, text, n);
     name[n] = 0;
     *ev = (struct col_event){ .unit = "events" };

@@ -59,6 +59,7 @@ struct col_thread {
     uint64_t out_ns, in_ns; /* since when it is off the CPU, 0 when it runs; when it last came */
     uint64_t switch_ns;     /* of its last sample at a switch */
     uint32_t switch_stack, switch_note;
+    uint32_t block_stack, block_note; /* of its last one that was no loss of the CPU */
     uint32_t wait_stack, wait_note; /* of the wait at hand */
     uint32_t last_stack;
     bool preempted, asked;

@@ -136,7 +136,8 @@ void col_quality_summary(struct col_session *s)
     snprintf(sum->why, sizeof sum->why, "%s", s->probe.why);
     sum->rate_asked = (double)s->plan.frequency_hz;
     sum->copy_bytes = s->perf.big ? s->plan.big_copy_bytes : s->plan.copy_bytes;
-    sum->target_cpu_ns = s->target.cpu_ns ? s->target.cpu_ns : s->sampled_ns;
+    sum->target_cpu_ns =
+        s->target.cpu_ns && !s->options->system_wide ? s->target.cpu_ns : s->sampled_ns;
     /* Known only when every moment of the CPU time was under a clock. */
     if (s->events.v[0].is_clock && !s->plan.delayed && sum->target_cpu_ns)
         sum->rate_achieved = (double)s->first_samples * 1e9 / (double)sum->target_cpu_ns;

@@ -126,6 +126,10 @@ void col_wait_sample(struct col_waits *w, struct col_thread *t, const struct col
     t->switch_stack = col_stack_of(w->stacks, t, r);
     w->stacks->counts = before; /* the counts are about samples of running threads */
     t->switch_note = note_of_chain(w, &r->chain);
+    if (t->switch_note != intern_cstr(w->in, COL_BLOCKED_QUEUE)) {
+        t->block_stack = t->switch_stack;
+        t->block_note = t->switch_note;
+    }
 }
 
 static void leave(struct col_waits *w, struct col_thread *t, const struct col_record *r)
@@ -138,16 +142,18 @@ static void leave(struct col_waits *w, struct col_thread *t, const struct col_re
     t->preempted = r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
     t->asked = known || t->preempted;
     t->wait_stack = known ? t->switch_stack : 0;
-    t->wait_note = known ? t->switch_note : 0;
+    t->wait_note = known ? t->switch_note : t->block_note;
     if (t->preempted)
         t->wait_note = intern_cstr(w->in, COL_BLOCKED_QUEUE);
 }
 
 static void emit(struct col_waits *w, struct col_thread *t, uint64_t until_ns)
 {
-    /* A thread that lost its CPU is where its last sample was, or near. */
+    /* A thread that lost its CPU is where its last sample was, or near.  One that gave it up so
+     * often that not every time was sampled does so where it did before. */
     bool guessed = !t->wait_stack;
-    uint32_t base = guessed ? t->last_stack : t->wait_stack;
+    uint32_t guess = t->block_stack && !t->preempted ? t->block_stack : t->last_stack;
+    uint32_t base = guessed ? guess : t->wait_stack;
     uint32_t note = t->wait_note ? t->wait_note : intern_cstr(w->in, COL_BLOCKED_UNKNOWN);
     struct sample s = { .time_ns = t->out_ns, .thread = t->id, .metric = w->metric, .cpu = -1,
                         .weight = (int64_t)(until_ns - t->out_ns), .count = 1 };
