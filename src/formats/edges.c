@@ -165,3 +165,64 @@ void edges_release(struct edges *g)
     umap_release(&g->self_of);
     umap_release(&g->call_of);
 }
+
+struct named { /* a label with what it is sorted by */
+    struct label l;
+    uint32_t id;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    int c = strcmp(x->l.name, y->l.name);
+
+    c = c ? c : strcmp(x->l.file, y->l.file);
+    return c ? c : x->l.line != y->l.line ? (x->l.line < y->l.line ? -1 : 1) : 0;
+}
+
+uint32_t *edges_order(const struct edges *g)
+{
+    uint32_t n = labels_count(&g->labels);
+    struct named *v = mem_alloc((n + 1) * sizeof *v);
+    uint32_t *order = mem_alloc((n + 1) * sizeof *order);
+
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = (struct named){ labels_get(&g->labels, i + 1), i + 1 };
+    qsort(v, n, sizeof *v, by_name);
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = v[i].id;
+    free(v);
+    return order;
+}
+
+struct placed { /* a call with the places of its ends */
+    uint32_t caller, callee, id;
+};
+
+static int by_ends(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+
+    if (x->caller != y->caller)
+        return x->caller < y->caller ? -1 : 1;
+    return x->callee < y->callee ? -1 : x->callee > y->callee;
+}
+
+uint32_t *edges_call_order(const struct edges *g, const uint32_t *labels)
+{
+    uint32_t n = labels_count(&g->labels);
+    uint32_t *rank = mem_alloc((n + 1) * sizeof *rank);
+    uint32_t *order = mem_alloc((g->call.n + 1) * sizeof *order);
+    struct placed *v = mem_alloc((g->call.n + 1) * sizeof *v);
+
+    for (uint32_t i = 0; i < n; i++)
+        rank[labels[i] - 1] = i;
+    for (uint32_t i = 0; i < g->call.n; i++)
+        v[i] = (struct placed){ rank[g->call.v[i].caller - 1], rank[g->call.v[i].callee - 1], i };
+    qsort(v, g->call.n, sizeof *v, by_ends);
+    for (uint32_t i = 0; i < g->call.n; i++)
+        order[i] = v[i].id;
+    free(v);
+    free(rank);
+    return order;
+}

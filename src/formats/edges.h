@@ -35,5 +35,10 @@ struct edges {
 
 void edges_build(struct edges *g, const struct profile *p);
 void edges_release(struct edges *g);
+/* Labels by name, file and line: what a file lists does not depend on the order of samples.
+ * An array of labels_count() labels, for free(). */
+uint32_t *edges_order(const struct edges *g);
+/* Calls in that order: by the caller's place, then the callee's.  g->call.n indexes. */
+uint32_t *edges_call_order(const struct edges *g, const uint32_t *labels);
 
 #endif

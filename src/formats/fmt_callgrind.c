@@ -16,37 +16,36 @@ struct writer {
     struct intern files, objects, names; /* only their strings; numbers of abbreviations */
     struct sink nowhere;
     size_t said_files, said_objects, said_names;
+    uint32_t *order; /* of labels */
 };
 
-/* Chains of what belongs to a label, in the order it was seen. */
-static void chain(uint32_t *first, uint32_t *next, size_t n, const uint32_t *owner, size_t stride)
-{
-    for (size_t i = n; i--;) {
-        uint32_t label = owner[i * stride];
-
-        next[i] = first[label - 1];
-        first[label - 1] = (uint32_t)i + 1;
-    }
-}
-
+/* Chains of what belongs to a label: its lines ascending, its calls in the order of names. */
 static void build_chains(struct writer *w)
 {
     size_t labels = labels_count(&w->g.labels);
+    uint32_t *calls = edges_call_order(&w->g, w->order);
 
-    vec_reserve(&w->first_self, labels);
-    vec_reserve(&w->first_call, labels);
-    vec_reserve(&w->next_self, w->g.self.n);
-    vec_reserve(&w->next_call, w->g.call.n);
-    if (labels) {
-        memset(w->first_self.v, 0, labels * sizeof(uint32_t));
-        memset(w->first_call.v, 0, labels * sizeof(uint32_t));
+    vec_reserve(&w->first_self, labels + 1);
+    vec_reserve(&w->first_call, labels + 1);
+    vec_reserve(&w->next_self, w->g.self.n + 1);
+    vec_reserve(&w->next_call, w->g.call.n + 1);
+    memset(w->first_self.v, 0, (labels + 1) * sizeof *w->first_self.v);
+    memset(w->first_call.v, 0, (labels + 1) * sizeof *w->first_call.v);
+    for (uint32_t i = 0; i < w->g.self.n; i++) {
+        uint32_t *at = &w->first_self.v[w->g.self.v[i].label - 1];
+
+        while (*at && w->g.self.v[*at - 1].line < w->g.self.v[i].line)
+            at = &w->next_self.v[*at - 1];
+        w->next_self.v[i] = *at;
+        *at = i + 1;
     }
-    if (w->g.self.n)
-        chain(w->first_self.v, w->next_self.v, w->g.self.n, &w->g.self.v[0].label,
-              sizeof *w->g.self.v / sizeof(uint32_t));
-    if (w->g.call.n)
-        chain(w->first_call.v, w->next_call.v, w->g.call.n, &w->g.call.v[0].caller,
-              sizeof *w->g.call.v / sizeof(uint32_t));
+    for (size_t k = w->g.call.n; k--;) {
+        uint32_t *first = &w->first_call.v[w->g.call.v[calls[k]].caller - 1];
+
+        w->next_call.v[calls[k]] = *first;
+        *first = calls[k] + 1;
+    }
+    free(calls);
 }
 
 /* "key=(3) name" the first time, "key=(3)" afterwards; line ends would end the name. */
@@ -159,10 +158,12 @@ static int callgrind_write(const struct profile *p, const struct export_options 
     intern_init(&w.objects, &w.nowhere);
     intern_init(&w.names, &w.nowhere);
     edges_build(&w.g, p);
+    w.order = edges_order(&w.g);
     build_chains(&w);
     put_head(&w);
-    for (uint32_t label = 1; label <= labels_count(&w.g.labels); label++)
-        put_function(&w, label);
+    for (uint32_t i = 0; i < labels_count(&w.g.labels); i++)
+        put_function(&w, w.order[i]);
+    free(w.order);
     edges_release(&w.g);
     intern_release(&w.files);
     intern_release(&w.objects);

@@ -147,7 +147,9 @@ static int recognise(const struct import_input *in)
     size_t n = in->size < LOOK_BYTES ? in->size : LOOK_BYTES;
     struct look l;
 
-    if (memchr(in->data, 0, n) || (n && (in->data[0] == '{' || in->data[0] == '[')))
+    /* "[kernel];..." is a frame; JSON has no letter behind its first bracket. */
+    if (memchr(in->data, 0, n) || (n && in->data[0] == '{') ||
+        (n > 1 && in->data[0] == '[' && !isalpha(in->data[1])))
         return 0;
     l = look_at(in);
     if (!l.good || l.good * 10 < l.lines * 9)

@@ -181,8 +181,11 @@ static void give_samples(struct reader *x, struct sample m)
         now += i < x->delta.n ? x->delta.v[i] : 0;
         us = weight_us(x, i, now);
         m.stack = stack_of(x, umap_find(&x->at, x->sample.v[i]));
-        m.time_ns = now > 0 && now < INT64_MAX / 1000 ? (uint64_t)now * 1000 : 0;
         m.weight = us > 0 && us < INT64_MAX / 1000 ? us * 1000 : 0;
+        /* A sample's time is the end of what it stands for. */
+        m.time_ns = now > 0 && now < INT64_MAX / 2000
+                        ? (uint64_t)now * 1000 + (uint64_t)m.weight
+                        : 0;
         if (m.weight && x->out->sample)
             x->out->sample(x->out, &m);
     }

@@ -157,19 +157,30 @@ struct parts { /* of a frame's line, behind the address */
     bool inlined;
 };
 
+/* Where the bracket opens that T ends with; 0 when there is none. */
+static size_t last_bracket(struct scan_text t)
+{
+    size_t at = t.n;
+    int depth = 0;
+
+    while (at--) {
+        depth += t.s[at] == ')';
+        depth -= t.s[at] == '(';
+        if (depth == 0)
+            return t.n && at && t.s[at] == '(' && t.s[at - 1] == ' ' ? at : 0;
+    }
+    return 0;
+}
+
 /* "symbol+0x1f (/usr/lib/x.so)"; both may hold spaces and brackets. */
 static struct parts take_apart(struct scan_text t)
 {
     struct parts p = { .symbol = t };
-    size_t at = t.n;
+    size_t at;
 
     scan_trim(&p.symbol);
     t = p.symbol;
-    if (t.n && t.s[t.n - 1] == ')')
-        for (at = t.n - 1; at && !(t.s[at] == '(' && t.s[at - 1] == ' '); at--)
-            ;
-    else
-        at = 0;
+    at = last_bracket(t);
     if (at) {
         p.module = scan_of(t.s + at + 1, t.n - at - 2);
         p.symbol = scan_of(t.s, at - 1);

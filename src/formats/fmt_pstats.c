@@ -190,8 +190,8 @@ static void put_figures(struct writer *w, uint64_t calls, const struct edges_val
 {
     marshal_int(&w->b, calls);
     marshal_int(&w->b, calls);
-    marshal_double(&w->b, (double)v->self * w->scale);
-    marshal_double(&w->b, (double)v->total * w->scale);
+    marshal_double(&w->b, (double)v->self / w->scale);
+    marshal_double(&w->b, (double)v->total / w->scale);
 }
 
 static uint64_t calls_of(const struct writer *w, const struct edges_value *v, uint64_t samples)
@@ -201,10 +201,18 @@ static uint64_t calls_of(const struct writer *w, const struct edges_value *v, ui
     return n > 0 ? (uint64_t)n : 0;
 }
 
+/* Of this metric, and not only of others in the same profile? */
+static bool counts(const struct writer *w, const struct edges_value *v)
+{
+    return v[w->metric].self || v[w->metric].total || (w->calls && v[w->calls - 1].self);
+}
+
 static void put_function(struct writer *w, uint32_t label)
 {
     const struct edges_value *v = &w->g.function.v[(label - 1) * w->g.n_values];
 
+    if (!counts(w, v))
+        return;
     put_key(w, label);
     marshal_tuple(&w->b, FUNCTION_FIELDS);
     put_figures(w, calls_of(w, v, w->g.function_count.v[label - 1]), &v[w->metric]);
@@ -212,6 +220,8 @@ static void put_function(struct writer *w, uint32_t label)
     for (uint32_t i = w->first.v[label - 1]; i; i = w->next.v[i - 1]) {
         const struct edges_value *c = &w->g.call_value.v[(i - 1) * w->g.n_values];
 
+        if (!counts(w, c))
+            continue;
         put_key(w, w->g.call.v[i - 1].caller);
         marshal_tuple(&w->b, CALL_FIELDS);
         put_figures(w, calls_of(w, c, w->g.call_count.v[i - 1]), &c[w->metric]);
@@ -219,19 +229,21 @@ static void put_function(struct writer *w, uint32_t label)
     marshal_dict_end(&w->b);
 }
 
-static void chain_callers(struct writer *w)
+static void chain_callers(struct writer *w, const uint32_t *order)
 {
     size_t n = labels_count(&w->g.labels);
+    uint32_t *calls = edges_call_order(&w->g, order);
 
     vec_reserve(&w->first, n + 1);
     memset(w->first.v, 0, (n + 1) * sizeof *w->first.v);
     vec_reserve(&w->next, w->g.call.n + 1);
-    for (size_t i = w->g.call.n; i--;) {
-        uint32_t callee = w->g.call.v[i].callee;
+    for (size_t k = w->g.call.n; k--;) {
+        uint32_t i = calls[k], callee = w->g.call.v[i].callee;
 
         w->next.v[i] = w->first.v[callee - 1];
-        w->first.v[callee - 1] = (uint32_t)i + 1;
+        w->first.v[callee - 1] = i + 1;
     }
+    free(calls);
 }
 
 static int pstats_write(const struct profile *p, const struct export_options *o, struct out *out,
@@ -239,16 +251,19 @@ static int pstats_write(const struct profile *p, const struct export_options *o,
 {
     uint32_t metric = o->metric ? profile_find_metric(p, o->metric) : p->metric.n > 0;
     struct writer w = { .metric = metric - 1, .calls = profile_find_metric(p, "calls") };
+    uint32_t *order;
 
     if (!metric)
         return err_set(e, ERR_MISSING, "the profile has no metric \"%s\"",
                        o->metric ? o->metric : "");
-    w.scale = strcmp(profile_string(p, p->metric.v[metric - 1].unit), "ns") == 0 ? 1e-9 : 1;
+    w.scale = strcmp(profile_string(p, p->metric.v[metric - 1].unit), "ns") == 0 ? 1e9 : 1;
     edges_build(&w.g, p);
-    chain_callers(&w);
+    order = edges_order(&w.g);
+    chain_callers(&w, order);
     marshal_dict(&w.b);
-    for (uint32_t label = 1; label <= labels_count(&w.g.labels); label++)
-        put_function(&w, label);
+    for (uint32_t i = 0; i < labels_count(&w.g.labels); i++)
+        put_function(&w, order[i]);
+    free(order);
     marshal_dict_end(&w.b);
     out_add(out, w.b.data, w.b.n);
     buf_release(&w.b);

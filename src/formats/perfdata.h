@@ -226,6 +226,7 @@ struct perf_world {
     VEC(struct perf_ksymbol) ksymbol;
     struct umap process_of_pid, thread_of_tid; /* -> index + 1 */
     uint32_t kernel; /* module, 0 until needed */
+    uint64_t kernel_shift; /* from its addresses in the recording to those of the running one */
 };
 void perfdata_world_init(struct perf_world *w, struct perf_file *f, struct intern *in);
 void perfdata_world_release(struct perf_world *w);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 
 #include "formats/perfdata.h"
 
@@ -168,6 +169,42 @@ static uint32_t module_of(struct perf_world *w, const struct perf_mapping *m)
     return id;
 }
 
+static uint64_t kernel_symbol(const char *name)
+{
+    char line[512], symbol[256], kind;
+    unsigned long long address;
+    FILE *f = fopen("/proc/kallsyms", "re");
+    uint64_t found = 0;
+
+    while (f && !found && fgets(line, sizeof line, f))
+        if (sscanf(line, "%llx %c %255s", &address, &kind, symbol) == 3 &&
+            strcmp(symbol, name) == 0)
+            found = address;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static bool is_this_kernel(const struct perf_file *f)
+{
+    struct utsname u;
+
+    return !*f->release || (uname(&u) == 0 && strcmp(u.release, f->release) == 0);
+}
+
+/* The kernel lies elsewhere after each start; perf writes down where a symbol was. */
+static void place_kernel(struct perf_world *w, const struct perf_mapping *m)
+{
+    static const char prefix[] = "[kernel.kallsyms]";
+    const char *symbol = m->path + sizeof prefix - 1;
+    uint64_t now;
+
+    if (strncmp(m->path, prefix, sizeof prefix - 1) != 0 || !*symbol || !is_this_kernel(w->file))
+        return;
+    now = kernel_symbol(symbol);
+    w->kernel_shift = now && m->offset ? now - m->offset : 0;
+}
+
 void perfdata_map(struct perf_world *w, const struct perf_mapping *m)
 {
     struct perf_process *p;
@@ -175,8 +212,10 @@ void perfdata_map(struct perf_world *w, const struct perf_mapping *m)
     uint32_t id;
     uint64_t bias;
 
+    if (m->kernel)
+        place_kernel(w, m);
     if (m->kernel || m->size == 0 || m->start + m->size < m->start)
-        return; /* kernel addresses are looked up as they are */
+        return;
     id = module_of(w, m);
     p = perfdata_process(w, m->pid);
     mod = &w->module.v[id - 1];
@@ -188,8 +227,13 @@ void perfdata_map(struct perf_world *w, const struct perf_mapping *m)
 
 uint32_t perfdata_kernel_module(struct perf_world *w)
 {
-    if (!w->kernel)
-        w->kernel = intern_module(w->in, &(struct module){ .path = intern_cstr(w->in, "[kernel]"),
-                                                           .kind = MODULE_KERNEL });
+    char path[128] = "[kernel]";
+
+    if (w->kernel)
+        return w->kernel;
+    if (!is_this_kernel(w->file)) /* its names are not to be had here */
+        snprintf(path, sizeof path, "[kernel %.100s]", w->file->release);
+    w->kernel = intern_module(w->in, &(struct module){ .path = intern_cstr(w->in, path),
+                                                       .kind = MODULE_KERNEL });
     return w->kernel;
 }

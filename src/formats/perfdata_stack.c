@@ -42,7 +42,8 @@ static void add_kernel(struct perf_stacker *k, uint64_t address, bool is_return)
         add_frame(k, intern_frame(k->w->in, &(struct frame){ .kind = FRAME_KERNEL,
                                                    .flags = is_return ? FRAME_RETURN : 0,
                                                    .module = perfdata_kernel_module(k->w),
-                                                   .address = address }));
+                                                   .address = address +
+                                                              k->w->kernel_shift }));
 }
 
 static void add_user(struct perf_stacker *k, const struct unw_space *space, uint64_t address,

@@ -263,7 +263,7 @@ static uint32_t thread_of(struct reader *x, const char **metric)
 
 static void give_profile(struct reader *x)
 {
-    double scale = timeline_unit_ns(x->unit), at = 1;
+    double scale = timeline_unit_ns(x->unit), at = 0;
     const char *unit = scale > 0 ? "ns" : strcmp(x->unit, "none") == 0 ? "events" : x->unit;
     const char *metric = scale > 0 ? "time" : strcmp(unit, "bytes") == 0 ? "memory" : "samples";
     struct sample m = { .cpu = -1, .count = 1, .thread = thread_of(x, &metric) };
@@ -275,8 +275,8 @@ static void give_profile(struct reader *x)
         w *= scale > 0 ? scale : 1;
         m.stack = x->piece.v[i].stack;
         m.weight = w > -9e18 && w < 9e18 ? llround(w) : 0;
-        m.time_ns = scale > 0 && at < 9e18 ? (uint64_t)at : 0;
-        at += w > 0 ? w : 0;
+        at += w > 0 ? w : 0; /* a sample's time is the end of what it stands for */
+        m.time_ns = scale > 0 && at < 9e18 ? (uint64_t)at : i + 1; /* at least their order */
         if (m.weight && x->out->sample)
             x->out->sample(x->out, &m);
     }

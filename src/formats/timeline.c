@@ -67,7 +67,7 @@ void timeline_build(struct timeline *t, const struct profile *p, uint32_t metric
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct sample *m = &p->sample.v[i];
 
-        if (m->metric == metric)
+        if (m->metric == metric && m->weight)
             vec_push(&s, ((struct sortable){
                              { m->time_ns, m->thread, m->stack, m->weight, m->count }, i }));
     }

@@ -26,6 +26,7 @@ struct timeline {
     VEC(struct timeline_run) run;
 };
 
+/* Samples that weigh nothing are left out. */
 void timeline_build(struct timeline *t, const struct profile *p, uint32_t metric);
 void timeline_release(struct timeline *t);
 

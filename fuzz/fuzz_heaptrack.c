@@ -1,0 +1,5 @@
+/* fuzz_heaptrack.c - heaptrack files, read and written in every format.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fuzz_format.h"
+
+FUZZ_FORMAT(heaptrack)

@@ -1,0 +1,5 @@
+/* fuzz_perfscript.c - text of perf script, read and written in every format.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fuzz_format.h"
+
+FUZZ_FORMAT(perfscript)

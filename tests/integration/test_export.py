@@ -1,0 +1,310 @@
+"""Profiles written for other tools: each against something that is not ours."""
+import csv
+import functools
+import gzip
+import http.server
+import io
+import json
+import os
+import pathlib
+import pstats
+import re
+import shutil
+import subprocess
+import threading
+import unittest
+
+import foreign
+from support import GOLDEN, Case, fathom, need, report, run
+
+GOOD = GOLDEN / "good"
+# Profiles to export: samples with times, several metrics, spans and counters, exact costs.
+INPUTS = ["perf.data/events-three-both-file.data", "perf-script/fp.txt",
+          "speedscope/sampled.speedscope.json", "chrome/object.trace.json", "dhat/ht.json",
+          "callgrind/fg.callgrind", "pstats/w.prof", "cpuprofile/w.cpuprofile",
+          "v1-every-record.fathom"]
+
+CALL_GRAPHS = ("callgrind", "pstats")
+
+
+def written():
+    """(name, extension) of what `fathom export` says it writes."""
+    for line in fathom("export", "--list").stdout.splitlines():
+        words = line.split()
+        yield words[0], words[1] if words[1].startswith(".") else ""
+
+
+class Export(Case):
+    def export(self, source, name, *options):
+        out = self.dir / f"out-{name}"
+        fathom("export", source, "--format", name, "-o", out, *options)
+        return out
+
+    def figures(self, source, *options):
+        found = report(source, "-n", "0", *options)
+        return found, {f["name"]: f["self"] for f in found["functions"] if f["self"]}
+
+
+class Table(Export):
+    def test_every_format_writes_every_profile(self):
+        for name, _ in written():
+            for source in INPUTS:
+                with self.subTest(format=name, source=source):
+                    self.assertGreater(self.export(GOOD / source, name).stat().st_size, 0)
+
+    def test_the_format_follows_from_the_extension(self):
+        for name, extension in written():
+            if not extension:
+                continue
+            by_name = self.export(GOOD / "collapsed/split.txt", name).read_bytes()
+            out = self.dir / ("x" + extension)
+            fathom("export", GOOD / "collapsed/split.txt", "-o", out)
+            self.assertEqual(out.read_bytes(), by_name, name)
+
+    def both_ways(self):
+        """(name, source, once, twice): written, read back and written again."""
+        read = {line.split()[0] for line in fathom("import", "--list").stdout.splitlines()}
+        for name, _ in written():
+            for source in INPUTS if name in read else ():
+                once = shutil.copy(self.export(GOOD / source, name), self.dir / "once")
+                yield name, source, once, self.export(once, name)
+
+    def test_reading_what_was_written_loses_nothing_more(self):
+        """import then export is the identity on what we have written; for call graphs, which
+        hold less than stacks do, on every function's own cost."""
+        for name, source, once, twice in self.both_ways():
+            if name == "speedscope" and source.startswith("v1"):
+                continue  # weights of 64 bits, where JSON's numbers have 53
+            with self.subTest(format=name, source=source):
+                if name not in CALL_GRAPHS:
+                    self.assertEqual(twice.read_bytes(), once.read_bytes())
+                    continue
+                self.assertEqual(self.figures(twice)[1], self.figures(once)[1])
+                a, b = ({f["name"]: f["total_pct"] for f in report(x, "-n", "0")["functions"]}
+                        for x in (once, twice))
+                for function in a:
+                    self.assertAlmostEqual(a[function], b[function], delta=0.5, msg=function)
+
+    def test_a_format_that_is_not_written_is_refused(self):
+        done = fathom("export", GOOD / "dhat/ht.json", "--format", "dhat", status=2)
+        self.assertIn("is read, not written", done.stderr)
+        done = fathom("export", GOOD / "dhat/ht.json", "--format", "nonsense", status=2)
+        self.assertIn("there is no format", done.stderr)
+
+    def test_filters_apply(self):
+        out = self.export(GOOD / "collapsed/split.txt", "collapsed", "--function", "one")
+        self.assertEqual(out.read_text(), "main;one;spin 70\n")
+
+
+class Pprof(Export):
+    SOURCES = ["perf-script/fp.txt", "speedscope/sampled.speedscope.json", "dhat/ht.json",
+               "callgrind/fg.callgrind", "cpuprofile/w.cpuprofile"]
+
+    def go(self, *arguments):
+        need("go")
+        done = run("go", "tool", "pprof", *arguments, status=None,
+                   env=dict(os.environ, PPROF_TMPDIR=str(self.dir)))
+        if done.returncode and "no such tool" in done.stderr:
+            raise unittest.SkipTest("go without pprof")
+        return done
+
+    def test_go_finds_the_same_self_costs(self):
+        for source in self.SOURCES:
+            found, mine = self.figures(GOOD / source)
+            out = self.export(GOOD / source, "pprof")
+            done = self.go("-top", "-nodefraction=0", "-nodecount=100000",
+                           "-sample_index=" + found["metric"]["name"], "-raw", out)
+            if done.returncode:
+                raise unittest.SkipTest("go tool pprof does not run here: " + done.stderr[:200])
+            raw = done.stdout
+            names = dict(re.findall(r"^ +(\d+): 0x[0-9a-f]+ (?:M=\d+ )?(.*?) \S*:\d+:\d+ s=", raw,
+                                    re.M))
+            types = re.search(r"Samples:\n(.*)\n", raw).group(1).split()
+            column = [t.split("/")[0] for t in types].index(found["metric"]["name"])
+            theirs = {}
+            body = raw.split("Samples:\n")[1].split("Locations\n")[0].splitlines()[1:]
+            for values, leaf in (re.match(r"\s*([-\d ]+): (\d+)", line).groups()
+                                 for line in body if re.match(r"\s*[-\d ]+: \d", line)):
+                weight = int(values.split()[column])
+                if weight:
+                    theirs[names[leaf]] = theirs.get(names[leaf], 0) + weight
+            self.assertEqual(sum(theirs.values()), sum(mine.values()), source)
+            if "hash" not in mine:  # go prints an inlined call on lines of its own
+                self.assertEqual(theirs, mine, source)
+
+    def test_protoc_can_decode_it(self):
+        need("protoc")
+        out = self.export(GOOD / "v1-every-record.fathom", "pprof")
+        done = subprocess.run(["protoc", "--decode_raw"], input=gzip.decompress(out.read_bytes()),
+                              capture_output=True, check=True, timeout=300)
+        fields = [f for f, _ in foreign.decoded(done.stdout.decode(errors="replace").splitlines())]
+        self.assertLessEqual(set(fields), set(range(1, 16)))
+        self.assertIn(2, fields)
+
+
+class Speedscope(Export):
+    def test_it_keeps_the_rules_of_the_schema(self):
+        for source in INPUTS:
+            data = json.loads(self.export(GOOD / source, "speedscope").read_text())
+            self.assertEqual(foreign.speedscope(data), [], source)
+
+    def test_weights_agree_with_the_report(self):
+        for source in INPUTS[:4]:
+            found, mine = self.figures(GOOD / source)
+            data = json.loads(self.export(GOOD / source, "speedscope").read_text())
+            frames, theirs = data["shared"]["frames"], {}
+            for p in data["profiles"]:
+                if p["name"].split(": ")[0] != found["metric"]["name"]:
+                    continue
+                for stack, weight in zip(p["samples"], p["weights"]):
+                    name = frames[stack[-1]]["name"]
+                    theirs[name] = theirs.get(name, 0) + weight
+            self.assertEqual(theirs, mine, source)
+
+    def test_its_own_page_opens_it(self):
+        page = pathlib.Path(os.environ.get("FATHOM_SPEEDSCOPE", "/nonexistent"))
+        if not (page / "index.html").exists():
+            raise unittest.SkipTest("FATHOM_SPEEDSCOPE does not name speedscope's dist/release")
+        need("chromium")
+        out = self.export(GOOD / "speedscope/sampled.speedscope.json", "speedscope")
+        site = self.dir / "site"
+        shutil.copytree(page, site)
+        shutil.copy(out, site / "x.speedscope.json")
+        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
+        handler.log_message = lambda *a: None
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        url = f"http://127.0.0.1:{server.server_port}/"
+        done = run("chromium", "--headless", "--no-sandbox", "--use-angle=swiftshader",
+                   "--enable-unsafe-swiftshader", "--virtual-time-budget=20000", "--dump-dom",
+                   f"{url}index.html#profileURL={url}x.speedscope.json", status=None)
+        if done.returncode:
+            raise unittest.SkipTest("chromium does not run here: " + done.stderr[-200:])
+        self.assertNotIn("Something went wrong", done.stdout)
+        self.assertIn("time: worker", done.stdout)
+
+
+class Json(Export):
+    def test_the_firefox_profile_keeps_the_rules(self):
+        for source in INPUTS:
+            data = json.loads(self.export(GOOD / source, "firefox").read_text())
+            self.assertEqual(foreign.firefox(data), [], source)
+
+    def test_the_firefox_profile_has_the_same_weights(self):
+        for source in INPUTS[:3]:
+            found, mine = self.figures(GOOD / source)
+            theirs = foreign.firefox_self(
+                json.loads(self.export(GOOD / source, "firefox").read_text()))
+            scale = 1e6 if found["metric"]["unit"] == "ns" else 1
+            self.assertEqual({n: round(w * scale) for n, w in theirs.items()}, mine, source)
+
+    def test_calls_of_the_chrome_trace_nest(self):
+        for source in INPUTS:
+            data = json.loads(self.export(GOOD / source, "chrome").read_text())
+            self.assertEqual(foreign.chrome(data), [], source)
+
+    def test_the_chrome_trace_lasts_as_long_as_the_samples(self):
+        source = GOOD / "speedscope/sampled.speedscope.json"
+        data = json.loads(self.export(source, "chrome", "-m", "time").read_text())
+        spin = sum(e["dur"] for e in data["traceEvents"] if e["ph"] == "X" and e["name"] == "main")
+        self.assertAlmostEqual(spin, 10000, delta=1)
+
+    def test_the_json_tables_hold_everything(self):
+        for source in INPUTS:
+            p = json.loads(self.export(GOOD / source, "json").read_text())
+            found = report(GOOD / source)
+            number = [m["name"] for m in p["metrics"]].index(found["metric"]["name"]) + 1
+            weights = [w for w, m in zip(p["samples"]["weight"], p["samples"]["metric"])
+                       if m == number]
+            self.assertEqual(sum(weights), found["total"], source)
+            lengths = {len(c) for c in p["samples"].values()}
+            self.assertEqual(len(lengths), 1)
+
+    def test_csv_adds_up(self):
+        for source in INPUTS:
+            text = self.export(GOOD / source, "csv").read_bytes().decode()
+            rows = list(csv.reader(io.StringIO(text, newline="")))
+            found = report(GOOD / source)
+            column = next(i for i, title in enumerate(rows[0]) if i > 4 and
+                          title.split(" (")[0] == found["metric"]["name"])
+            self.assertEqual(sum(int(r[column]) for r in rows[1:]), found["total"], source)
+            self.assertEqual({len(r) for r in rows}, {len(rows[0])})
+
+
+class Perfetto(Export):
+    def slices(self, path):
+        """[(name, ns)] by track events, as protoc finds them."""
+        need("protoc")
+        done = subprocess.run(["protoc", "--decode_raw"], input=path.read_bytes(),
+                              capture_output=True, check=True, timeout=300)
+        open_calls, out = {}, []
+        for field, packet in foreign.decoded(done.stdout.decode(errors="replace").splitlines()):
+            self.assertEqual(field, 1)
+            packet = dict(packet)
+            if 11 not in packet:
+                continue
+            event = dict(packet[11])
+            calls = open_calls.setdefault(event[11], [])
+            if event[9] == 1:
+                # protoc shows text that happens to look like a message as one
+                name = event[23].strip('"') if isinstance(event[23], str) else "?"
+                calls.append((name, packet[8]))
+            elif event[9] == 2:
+                name, start = calls.pop()
+                out.append((name, packet[8] - start))
+        self.assertFalse(any(open_calls.values()))
+        return out
+
+    def test_begins_and_ends_balance_and_last_as_long(self):
+        path = self.export(GOOD / "chrome/object.trace.json", "perfetto")
+        self.assertEqual(sorted(self.slices(path)),
+                         [("draw", 20250), ("frame", 50000), ("load", 20000), ("read", 8000),
+                          ("tick", 0)])
+        source = GOOD / "speedscope/sampled.speedscope.json"
+        slices = self.slices(self.export(source, "perfetto", "-m", "time"))
+        self.assertEqual(sum(ns for name, ns in slices if name == "main"), 10000000)
+
+    def test_every_profile_balances(self):
+        for source in INPUTS:
+            self.slices(self.export(GOOD / source, "perfetto"))
+
+
+class Callgrind(Export):
+    def test_callgrind_annotate_finds_the_same_costs(self):
+        need("callgrind_annotate")
+        for source in ("perf-script/fp.txt", "callgrind/fg.callgrind", "dhat/ht.json"):
+            found, mine = self.figures(GOOD / source)
+            out = self.export(GOOD / source, "callgrind")
+            done = run("callgrind_annotate", "--threshold=100", "--auto=no", out, status=None)
+            if done.returncode:
+                raise unittest.SkipTest("callgrind_annotate failed: " + done.stderr[:200])
+            self.assertRegex(done.stdout, rf"{found['total']:,}.* PROGRAM TOTALS")
+            for name, cost in mine.items():
+                self.assertRegex(done.stdout, rf"{cost:,}\b.*:{re.escape(name)}")
+
+
+class Pstats(Export):
+    def test_python_finds_the_same_times(self):
+        for source in ("perf-script/fp.txt", "speedscope/sampled.speedscope.json",
+                       "cpuprofile/w.cpuprofile"):
+            found, mine = self.figures(GOOD / source)
+            out = self.export(GOOD / source, "pstats")
+            stats = pstats.Stats(str(out))
+            theirs = {}
+            for (_, _, name), (_, _, tt, _, _) in stats.stats.items():
+                theirs[name] = theirs.get(name, 0) + round(tt * 1e9)
+            self.assertEqual({n: t for n, t in theirs.items() if t}, mine, source)
+            self.assertAlmostEqual(stats.total_tt, found["total"] / 1e9, places=6)
+
+    def test_it_survives_pstats_own_merge_and_dump(self):
+        out = self.export(GOOD / "pstats/w.prof", "pstats")
+        stats = pstats.Stats(str(out))
+        stats.add(str(GOOD / "pstats/w.prof"))
+        stats.dump_stats(str(self.dir / "sum.prof"))
+        once, twice = report(out), report(self.dir / "sum.prof")
+        self.assertAlmostEqual(twice["total"], 2 * once["total"], delta=once["total"] / 100)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,341 @@
+"""Files of other tools, read: golden samples of each format, and what is wrong with bad ones."""
+import collections
+import gzip
+import json
+import pstats
+import subprocess
+import sys
+import unittest
+
+from perfdata_case import everything, samples_of
+from support import FATHOM, GOLDEN, Case, fathom, need, report, run, workload
+
+sys.path.insert(0, str(GOLDEN))
+import make_perfdata  # noqa: E402
+
+GOOD, BAD = GOLDEN / "good", GOLDEN / "bad"
+
+
+def formats():
+    """Names of what `fathom import` says it recognises."""
+    return [line.split()[0] for line in fathom("import", "--list").stdout.splitlines()]
+
+
+def good(name):
+    return sorted((GOOD / name).glob("*")) if name != "fathom" else sorted(GOOD.glob("*.fathom"))
+
+
+def self_by_name(path, *options):
+    return {f["name"]: f["self"] for f in report(path, "-n", "0", *options)["functions"]}
+
+
+def total_by_name(path, *options):
+    return {f["name"]: f["total"] for f in report(path, "-n", "0", *options)["functions"]}
+
+
+class Table(Case):
+    def test_every_format_that_is_read_has_good_and_bad_samples(self):
+        for name in formats():
+            self.assertTrue(good(name), f"no good sample of {name}")
+            self.assertTrue(list((BAD / name).glob("*")), f"no bad sample of {name}")
+
+    def test_every_good_sample_has_some_cost(self):
+        for name in formats():
+            for path in good(name):
+                with self.subTest(path=path.name):
+                    found = everything(path)
+                    self.assertTrue(found["metrics"])
+                    self.assertTrue(found["samples"]["weight"])
+
+    def test_every_bad_sample_is_refused_with_a_sentence(self):
+        for path in sorted(BAD.glob("*/*")):
+            with self.subTest(path=str(path.relative_to(BAD))):
+                done = fathom("report", path, status=1)
+                self.assertEqual(done.stdout, "")
+                self.assertTrue(done.stderr.startswith("fathom report: "), done.stderr)
+                self.assertLessEqual(len(done.stderr.splitlines()), 2)
+
+    def test_cut_and_flipped_samples_do_no_harm(self):
+        for name in formats():
+            for path in good(name)[:1]:
+                data = path.read_bytes()
+                step = max(1, len(data) // 8)
+                for at in range(0, len(data), step):
+                    for variant in (data[:at], data[:at] + bytes([data[at] ^ 0x41]) + data[at + 1:]):
+                        bad = self.dir / "bad"
+                        bad.write_bytes(variant)
+                        done = fathom("report", bad, status=None)
+                        self.assertIn(done.returncode, (0, 1), f"{path.name} at {at}")
+
+    def test_an_imported_file_says_what_the_foreign_one_says(self):
+        for name in formats():
+            for path in good(name)[:1]:
+                with self.subTest(path=path.name):
+                    out = self.dir / "x.fathom"
+                    fathom("import", path, "-o", out)
+                    a, b = report(path, "-n", "0"), report(out, "-n", "0")
+                    self.assertEqual(a["functions"], b["functions"])
+                    self.assertEqual(a["total"], b["total"])
+
+    def test_standard_input_is_read_too(self):
+        data = (GOOD / "dhat/ht.json").read_bytes()
+        with open(GOOD / "dhat/ht.json", "rb") as source:
+            done = subprocess.run([FATHOM, "report", "-", "--json"], stdin=source,
+                                  capture_output=True, timeout=300, check=True)
+        self.assertEqual(json.loads(done.stdout)["total"], 2104096)
+        self.assertTrue(data)
+
+
+class PerfData(Case):
+    def test_every_variant_gives_exactly_its_samples(self):
+        n = 0
+        for name, data, samples in make_perfdata.variants():
+            with self.subTest(variant=name):
+                path = self.dir / "x.data"
+                path.write_bytes(data)
+                want = [dict(s, stack=[tuple(x) for x in s["stack"]]) for s in samples]
+                self.assertEqual(samples_of(path), want)
+            n += 1
+        self.assertGreaterEqual(n, 100)
+
+    def test_a_cut_file_says_so(self):
+        for name, data, _ in make_perfdata.by_damage():
+            if not name.startswith("damage-cut") and name != "damage-unfinished":
+                continue
+            path = self.dir / "x.data"
+            path.write_bytes(data)
+            self.assertTrue(report(path)["damage"], name)
+
+    def test_losses_are_told(self):
+        data = {n: d for n, d, _ in make_perfdata.by_records()}["records-others-file"]
+        path = self.dir / "x.data"
+        path.write_bytes(data)
+        meta = everything(path)["meta"]
+        self.assertEqual(meta["quality.lost"], "13")
+        self.assertEqual(meta["quality.throttled"], "1")
+        self.assertEqual(meta["command"], "perf record")
+
+    def test_switch_records_become_waiting_time(self):
+        r = make_perfdata.Recording()
+        r.name("prog")
+        r.map()
+        r.sample([make_perfdata.LEAF, make_perfdata.ROOT], time=1000)
+        r.add(14, b"", 1 << 13, time=2000)
+        r.add(14, b"", 0, time=7000)
+        path = self.dir / "x.data"
+        path.write_bytes(r.file())
+        found = everything(path)
+        off = [i for i, m in enumerate(found["metrics"], 1) if m["name"] == "off-cpu"]
+        self.assertEqual(len(off), 1)
+        weights = [w for w, m in zip(found["samples"]["weight"], found["samples"]["metric"])
+                   if m == off[0]]
+        self.assertEqual(weights, [5000])
+
+    def perf(self, *options, program="split-fp", rounds="300"):
+        """Record a workload with perf; skipped where perf cannot.  perf only makes the file."""
+        need("perf")
+        path = self.dir / "perf.data"
+        env = {"HOME": str(self.dir), "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
+        done = run("perf", "record", "-N", "-q", "-e", "cpu-clock:u", "-F", "999", *options,
+                   "-o", path, workload(program), rounds, status=None, env=env)
+        if done.returncode or not path.exists():
+            raise unittest.SkipTest("perf cannot record here: " + done.stderr.strip()[:200])
+        return path
+
+    def check_split(self, path):
+        """70 % of split runs below one(), 30 % below two()."""
+        found = report(path, "-n", "0")
+        if found["samples"] < 300:
+            raise unittest.SkipTest(f"only {found['samples']} samples")
+        total = {f["name"]: f["total_pct"] for f in found["functions"]}
+        self.assertAlmostEqual(total.get("one", 0), 70, delta=6)
+        self.assertAlmostEqual(total.get("two", 0), 30, delta=6)
+        return found
+
+    def test_a_recording_with_frame_pointers(self):
+        found = report(self.perf("--call-graph", "fp"), "-n", "0")
+        total = {f["name"]: f["total_pct"] for f in found["functions"]}
+        # spin() is a leaf without a frame of its own, so that its caller is not seen this way.
+        self.assertGreater(total.get("spin", 0), 90)
+        self.assertGreater(total.get("main", 0), 90)
+
+    def test_a_recording_with_stack_copies_is_unwound(self):
+        found = self.check_split(self.perf("--call-graph", "dwarf,8192", program="split"))
+        rooted = float(found["meta"]["quality.rooted"])
+        self.assertGreater(rooted, 0.9 * found["samples"])
+
+    def test_a_compressed_recording(self):
+        try:
+            path = self.perf("-z", "--call-graph", "dwarf,4096", program="split")
+        except unittest.SkipTest as why:
+            raise unittest.SkipTest(f"perf without zstd? {why}")
+        self.check_split(path)
+
+    def test_text_of_perf_script(self):
+        path = self.perf("--call-graph", "fp")
+        env = {"HOME": str(self.dir), "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
+        done = run("perf", "script", "--no-inline", "-i", path, status=None, env=env)
+        text = self.dir / "script.txt"
+        text.write_text(done.stdout)
+        if done.returncode or "spin+0x" not in done.stdout:
+            raise unittest.SkipTest("perf script gave no names here")
+        ours, theirs = report(path, "-n", "0"), report(text, "-n", "0")
+        self.assertEqual(ours["total"], theirs["total"])
+        self.assertEqual(ours["samples"], theirs["samples"])
+
+
+class Texts(Case):
+    def test_perf_script_lines(self):
+        path = GOOD / "perf-script/fp.txt"
+        p = everything(path)
+        self.assertEqual([m["name"] for m in p["metrics"]], ["cpu-clock", "cycles:u"])
+        self.assertEqual([t["name"] for t in p["threads"]], ["demo prog", "demo prog"])
+        self.assertEqual([t["tid"] for t in p["threads"]], [1235, 1236])
+        self.assertEqual(p["samples"]["time_ns"],
+                         [100000001000, 100001002000, 100002003000])
+        self.assertEqual(p["samples"]["cpu"], [1, 0, 0])
+        self.assertIn("/usr/lib/libx (odd name).so", [m["path"] for m in p["modules"]])
+        self.assertEqual(total_by_name(path, "-m", "cycles:u"),
+                         {"hash": 2, "spin(int, char const*)": 2, "main": 2})
+
+
+class Valgrind(Case):
+    def test_dhat_sums_agree_with_its_json(self):
+        path = GOOD / "dhat/ht.json"
+        points = json.loads(path.read_text())["pps"]
+        for metric, key in (("alloc", "tb"), ("allocs", "tbk"), ("peak", "gb"), ("live", "eb"),
+                            ("lifetime", "tl")):
+            self.assertEqual(report(path, "-m", metric)["total"], sum(p[key] for p in points))
+        self.assertEqual(total_by_name(path, "-m", "live")["leak"], 100000)
+
+    def test_massif_gives_the_peak_and_the_heap_over_time(self):
+        path = GOOD / "massif/ht.massif"
+        text = path.read_text()
+        heap = [int(line[11:]) for line in text.splitlines() if line.startswith("mem_heap_B=")]
+        p = everything(path)
+        values = [v for v, n in zip(p["counters"]["value"], p["counters"]["name"]) if n == "heap"]
+        self.assertEqual(values, heap)
+        self.assertEqual(self_by_name(path), {"main": 1000000, "leak": 100000})
+        self.assertEqual(total_by_name(path)["main"], 1100000)
+
+    def test_callgrind_costs_are_exact(self):
+        for name in ("fg.callgrind", "fg-instr.callgrind"):
+            path = GOOD / "callgrind" / name
+            mine, total = self_by_name(path), total_by_name(path)
+            self.assertEqual(sum(mine.values()), 60345)
+            self.assertEqual(mine["spin"], 60120)
+            self.assertEqual(total["main"], 60345)
+            # one() calls spin with seven times the work, two() with three
+            self.assertAlmostEqual(total["one"] / 60345, 0.70, delta=0.01)
+            self.assertAlmostEqual(total["two"] / 60345, 0.30, delta=0.01)
+
+    def test_callgrind_annotate_says_the_same(self):
+        need("callgrind_annotate")
+        path = GOOD / "callgrind/fg.callgrind"
+        done = run("callgrind_annotate", "--threshold=100", "--auto=no", path, status=None)
+        if done.returncode:
+            raise unittest.SkipTest("callgrind_annotate failed: " + done.stderr[:200])
+        for name, cost in self_by_name(path).items():
+            if cost and name in ("spin", "one", "two", "main"):
+                self.assertIn(f"{cost:,}", done.stdout)
+
+    def test_cachegrind_costs_agree_with_its_summary(self):
+        path = GOOD / "cachegrind/fg.cachegrind"
+        lines = path.read_text().splitlines()
+        events = next(line for line in lines if line.startswith("events: ")).split()[1:]
+        sums = [int(x) for x in lines[-1].split()[1:]]
+        for event, value in zip(events, sums):
+            if value:
+                self.assertEqual(report(path, "-m", event)["total"], value)
+
+
+class Others(Case):
+    def heaptrack(self):
+        """(calls, leaked bytes, peak bytes) counted from the events."""
+        text = gzip.decompress((GOOD / "heaptrack/ht.gz").read_bytes()).decode()
+        sizes, live, peak, calls = [], 0, 0, 0
+        for line in text.splitlines():
+            word = line.split()
+            if line.startswith("a "):
+                sizes.append(int(word[1], 16))
+            elif line.startswith("+ "):
+                calls += 1
+                live += sizes[int(word[1], 16)]
+                peak = max(peak, live)
+            elif line.startswith("- "):
+                live -= sizes[int(word[1], 16)]
+        return calls, live, peak
+
+    def test_heaptrack_counts_agree_with_its_events(self):
+        calls, live, peak = self.heaptrack()
+        for name in ("ht.gz", "ht.zst"):
+            path = GOOD / "heaptrack" / name
+            self.assertEqual(report(path, "-m", "allocs")["total"], calls)
+            self.assertEqual(report(path, "-m", "live")["total"], live)
+            self.assertEqual(report(path, "-m", "peak")["total"], peak)
+            self.assertEqual(self_by_name(path, "-m", "live")["leak"], 100000)
+
+    def test_pstats_agrees_with_python(self):
+        path = GOOD / "pstats/w.prof"
+        stats = pstats.Stats(str(path)).stats
+        mine, calls = self_by_name(path), self_by_name(path, "-m", "calls")
+        want, count = collections.Counter(), collections.Counter()
+        for (_, _, name), (_, nc, tt, _, _) in stats.items():
+            want[name] += round(tt * 1e9)
+            count[name] += nc
+        for name, ns in want.items():
+            self.assertEqual(mine.get(name, 0), ns, name)
+            self.assertEqual(calls.get(name, 0), count[name], name)
+        total = total_by_name(path)
+        ct = {name: v[3] for (_, _, name), v in stats.items()}
+        for name in ("one", "two", "main"):
+            self.assertAlmostEqual(total[name] / 1e9, ct[name], delta=ct["main"] * 0.002)
+
+    def test_cpuprofile_times_agree_with_its_deltas(self):
+        path = GOOD / "cpuprofile/w.cpuprofile"
+        p = json.loads(path.read_text())
+        found = report(path, "-n", "0")
+        whole = (p["endTime"] - p["startTime"] - p["timeDeltas"][0]) * 1000
+        self.assertAlmostEqual(found["total"], whole, delta=whole * 0.05)
+        total = {f["name"]: f["total_pct"] for f in found["functions"]}
+        self.assertGreater(total["spin"], 50)
+
+    def test_pprof_of_go(self):
+        found = report(GOOD / "pprof/cpu.pb.gz", "-n", "0")
+        self.assertEqual((found["metric"]["name"], found["total"]), ("cpu", 200000000))
+        self.assertEqual(found["samples"], 20)
+        heap = everything(GOOD / "pprof/heap.pb.gz")
+        self.assertEqual([m["name"] for m in heap["metrics"]],
+                         ["inuse_space", "alloc_objects", "alloc_space", "inuse_objects"])
+
+    def test_go_reads_the_same_figures_from_pprof(self):
+        need("go")
+        path = GOOD / "pprof/cpu.pb.gz"
+        done = run("go", "tool", "pprof", "-top", "-unit=ns", path, status=None)
+        if done.returncode or "flat%" not in done.stdout:
+            raise unittest.SkipTest("go tool pprof does not run here: " + done.stderr[:200])
+        for name, ns in self_by_name(path).items():
+            if ns:
+                self.assertRegex(done.stdout, rf"\b{ns}ns .*{name}")
+
+    def test_speedscope_samples_and_events(self):
+        path = GOOD / "speedscope/sampled.speedscope.json"
+        self.assertEqual(self_by_name(path), {"spin": 9500000, "main": 500000, "one": 0, "two": 0})
+        self.assertEqual(self_by_name(path, "-m", "memory")["one"], 100)
+        evented = GOOD / "speedscope/evented.speedscope.json"
+        self.assertEqual(self_by_name(evented), {"main": 15000, "work": 15000})
+
+    def test_traces_become_spans_and_self_times(self):
+        for name in ("object.trace.json", "open-array.trace.json"):
+            path = GOOD / "chrome" / name
+            self.assertEqual({n: v for n, v in self_by_name(path).items() if v},
+                             {"frame": 29750, "draw": 20250, "load": 12000, "read": 8000})
+            p = everything(path)
+            self.assertEqual(len(p["spans"]["name"]), 5)
+            self.assertEqual(p["counters"]["value"], [4096, 8192])
+            self.assertIn("pass 1", p["spans"]["detail"])
+            self.assertEqual([t["name"] for t in p["threads"]], ["main", ""])
+
+
+if __name__ == "__main__":
+    unittest.main()
