@@ -402,7 +402,8 @@ static void each_in_page(const struct live_view *v, const struct live_chunk *c,
     for (; r < end; r += 2) {
         uint64_t start = live_word(&r[0]), word = live_word(&r[1]);
         uint64_t low = (word - (v->head.base >> 7)) & 0xffffff;
-        struct live_record out = { .tid = c->tid, .thread = name_at(v, FATHOM_GET_(c->name)), .start = start,
+        struct live_record out = { .tid = c->tid, .start = start,
+                                   .thread = name_at(v, FATHOM_GET_(c->name)),
                                    .duration = word >> 24, .in_trace = c->trace != 0 };
         uint32_t slot;
 

@@ -111,6 +111,26 @@ static void define_metrics(struct col_session *s)
     }
 }
 
+/* Threads of zones are those of the samples; ended ones that libfathom added up have no tid. */
+static uint32_t zone_thread(struct col_zones *z, const struct live_header *h, uint32_t tid,
+                            const char *name)
+{
+    struct col_session *s = z->context;
+    struct col_thread *t = col_process_thread(&s->processes, h->pid, tid ? tid : h->pid);
+
+    if (tid)
+        return t->id;
+    return intern_thread(&s->in, &(struct thread){ .process = t->process->id,
+                                                   .name = intern_cstr(&s->in, name) });
+}
+
+static uint32_t zone_process(struct col_zones *z, const struct live_header *h)
+{
+    struct col_session *s = z->context;
+
+    return col_process_thread(&s->processes, h->pid, h->pid)->process->id;
+}
+
 static void raise_file_limit(void)
 {
     struct rlimit r;
@@ -166,8 +186,15 @@ static int open_all(struct col_session *s, struct err *e)
     const struct col_options *o = s->options;
 
     raise_file_limit();
-    if (o->command && col_target_spawn(&s->target, o->command, o->pin, e) < 0)
-        return -1;
+    if (o->command) {
+        int rc;
+
+        col_zones_open(&s->zones);
+        rc = col_target_spawn(&s->target, o->command, o->pin, e);
+        col_zones_hide(&s->zones);
+        if (rc < 0)
+            return -1;
+    }
     if (o->system_wide)
         return col_perf_add(&s->perf, -1, e);
     if (o->command)
@@ -292,11 +319,13 @@ static void finish(struct col_session *s)
         s->sum.lost = lost; /* a record of loss waits for room that may never come */
     col_target_finish(&s->target);
     col_names(s);
+    col_zones_take(&s->zones);
     col_quality_end(s);
 }
 
 static void release(struct col_session *s)
 {
+    col_zones_close(&s->zones);
     col_drain_release(s);
     col_wait_release(&s->waits);
     col_stack_release(&s->stacks);
@@ -317,6 +346,8 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
     int rc = -1;
 
     intern_init(&s.in, out);
+    s.zones = (struct col_zones){ .in = &s.in, .thread = zone_thread, .process = zone_process,
+                                  .context = &s };
     col_module_init(&s.modules, &s.in);
     col_process_init(&s.processes, &s.in, &s.modules);
     col_stack_init(&s.stacks, &s.in, &s.processes, o->graph);

@@ -9,6 +9,7 @@
 #include "collect/col_process.h"
 #include "collect/col_stack.h"
 #include "collect/col_target.h"
+#include "collect/col_zones.h"
 #include "collect/col_wait.h"
 #include "collect/collect.h"
 #include "profile/intern.h"
@@ -31,6 +32,7 @@ struct col_session {
     struct col_stacks stacks;
     struct col_waits waits;
     struct col_summary sum;
+    struct col_zones zones; /* of programs with libfathom */
     uint32_t *metric; /* sink id by event number */
     VEC(uint64_t) self; /* by frame id - 1: weight of the first metric with it as leaf */
 

@@ -2,6 +2,7 @@
 #include "collect/col_zones.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ struct import {
     struct col_zones *z;
     struct live_view v;
     uint32_t *stack;       /* by node; 0 = not in the tree of time */
+    uint32_t *thread;      /* by task: its id, 0 until needed */
     double *total, *below; /* by node: its own time in ticks, timed calls below it */
     double *children;      /* time of what it calls */
     double ns_per_tick;
@@ -115,7 +117,9 @@ static void put_samples(struct import *m)
 
         if (!m->stack[i])
             continue;
-        s.thread = m->z->thread(m->z, &m->v.head, t->tid, t->name);
+        if (!m->thread[n->task])
+            m->thread[n->task] = m->z->thread(m->z, &m->v.head, t->tid, t->name);
+        s.thread = m->thread[n->task];
         s.metric = metric_of(m->z);
         if (out->sample)
             out->sample(out, &s);
@@ -185,6 +189,7 @@ int col_zones_import(struct col_zones *z, const void *data, size_t size, struct 
         return err_set(e, ERR_FORMAT, "zones: %s", m.v.why);
     n = m.v.n_nodes;
     m.stack = mem_zalloc((n + 1) * sizeof *m.stack);
+    m.thread = mem_zalloc((m.v.n_tasks + 1) * sizeof *m.thread);
     m.total = mem_zalloc(3 * (n + 1) * sizeof *m.total);
     m.below = m.total + n + 1;
     m.children = m.below + n + 1;
@@ -201,6 +206,7 @@ int col_zones_import(struct col_zones *z, const void *data, size_t size, struct 
             z->dropped += m.v.task[i].lost[c];
     }
     free(m.stack);
+    free(m.thread);
     free(m.total);
     live_close(&m.v);
     return 0;
@@ -249,6 +255,10 @@ void col_zones_take(struct col_zones *z)
     }
     if (d)
         closedir(d);
+    if (z->zones && z->in->out->meta) {
+        snprintf(path, sizeof path, "%" PRIu64, z->dropped);
+        z->in->out->meta(z->in->out, "quality.dropped", path);
+    }
 }
 
 void col_zones_close(struct col_zones *z)

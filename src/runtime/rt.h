@@ -3,7 +3,8 @@
  *
  * Locking: rt.lock (a spin lock that yields) guards sites, names, contexts and free pages;
  * rt.threads_lock the adding up of ended threads.  Neither is waited for where a signal
- * handler may run: there rt_trylock decides, and a miss is counted.  SPDX-License-Identifier: Apache-2.0 */
+ * handler may run: there rt_trylock decides, and a miss is counted.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_RUNTIME_RT_H
 #define FATHOM_RUNTIME_RT_H
 
@@ -138,6 +139,16 @@ static inline void rt_fadd(uint64_t *at, double x)
 static inline struct live_thread *rt_of(struct fathom_thread_ *hot)
 {
     return (struct live_thread *)hot;
+}
+
+static inline struct live_thread *rt_first_thread(void)
+{
+    return (struct live_thread *)(uintptr_t)__atomic_load_n(&rt.threads, __ATOMIC_ACQUIRE);
+}
+
+static inline struct live_thread *rt_next_thread(const struct live_thread *t)
+{
+    return (struct live_thread *)(uintptr_t)t->next;
 }
 
 #endif

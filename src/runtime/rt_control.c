@@ -28,7 +28,7 @@ static struct {
     void *arg;
     uint64_t step;
     bool on;
-} plan;
+} schedule;
 
 static uint64_t page_round(uint64_t bytes)
 {
@@ -151,7 +151,7 @@ enum phase { PHASE_OFF, PHASE_WARM, PHASE_ACTIVE };
 
 static enum phase phase_of(uint64_t step, bool *first_active, bool *last_active)
 {
-    const struct fathom_plan *p = &plan.plan;
+    const struct fathom_plan *p = &schedule.plan;
     uint64_t cycle = (uint64_t)p->wait + p->warmup + p->active, at;
 
     *first_active = *last_active = false;
@@ -173,7 +173,7 @@ static enum phase phase_of(uint64_t step, bool *first_active, bool *last_active)
 static void enter_step(void)
 {
     bool first, last;
-    enum phase phase = phase_of(plan.step, &first, &last);
+    enum phase phase = phase_of(schedule.step, &first, &last);
 
     if (first)
         fathom_clear();
@@ -189,11 +189,11 @@ int fathom_schedule(const struct fathom_plan *p, void (*ready)(void *), void *ar
         return rc;
     if (!p || p->active == 0)
         return FATHOM_E_FORMAT;
-    plan.plan = *p;
-    plan.ready = ready;
-    plan.arg = arg;
-    plan.step = 0;
-    plan.on = true;
+    schedule.plan = *p;
+    schedule.ready = ready;
+    schedule.arg = arg;
+    schedule.step = 0;
+    schedule.on = true;
     enter_step();
     return 0;
 }
@@ -202,12 +202,12 @@ void fathom_step(void)
 {
     bool first, last;
 
-    if (!plan.on)
+    if (!schedule.on)
         return;
-    phase_of(plan.step, &first, &last);
-    if (last && plan.ready)
-        plan.ready(plan.arg);
-    plan.step++;
+    phase_of(schedule.step, &first, &last);
+    if (last && schedule.ready)
+        schedule.ready(schedule.arg);
+    schedule.step++;
     enter_step();
 }
 

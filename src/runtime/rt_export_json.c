@@ -13,7 +13,8 @@ static double us_at(const struct result *r, uint64_t ticks)
 static void chrome_head(struct rt_out *o, const struct result *r, const char *phase,
                         const char *name, uint32_t tid)
 {
-    rt_out_printf(o, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"name\":", phase, r->view.head.pid, tid);
+    rt_out_printf(o, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"name\":", phase,
+                  r->view.head.pid, tid);
     rt_out_json(o, name);
 }
 
@@ -104,7 +105,8 @@ void rt_export_speedscope(struct rt_out *o, const struct result *r, const struct
         }
         rt_out_str(o, "}");
     }
-    rt_out_str(o, "]},\"profiles\":[{\"type\":\"sampled\",\"name\":\"zones\",\"unit\":\"nanoseconds\","
+    rt_out_str(o, "]},\"profiles\":[{\"type\":\"sampled\",\"name\":\"zones\","
+                  "\"unit\":\"nanoseconds\","
                   "\"startValue\":0,\"samples\":[");
     for (uint32_t i = 0; i < r->n; i++) {
         uint32_t depth = 0;

@@ -11,7 +11,8 @@
 enum { NAME_MOST = 44, COLUMNS = 9, CELL = 48, ADVICE = 3 };
 
 const char *const rt_kind_name[LIVE_SITE_KINDS] = {
-    "zone", "op", "counter", "gauge", "instant", "frame", "lock wait", "lock hold", "pool", "flow" };
+    "zone", "op", "counter", "gauge", "instant", "frame", "lock wait", "lock hold", "pool",
+    "flow" };
 const char *const rt_loss_name[FATHOM_LOST_CAUSES] = {
     "trace records (memory full)", "zones (no memory for a call path)",
     "zones (no memory for a thread)", "events (signal inside the library)",
@@ -124,7 +125,7 @@ static void fill_line(struct line *l, const struct result *r, uint32_t row)
         put(l, 8, rt_kind_name[w->kind]);
 }
 
-static uint32_t slowest(const struct result *r, const char *context)
+static uint32_t slowest_row(const struct result *r, const char *context)
 {
     uint32_t best = LIVE_NO_NODE, shown = 0;
 
@@ -242,7 +243,7 @@ static void print_advice(const struct rt_advice *a, void *arg)
 
 void rt_report_table(struct rt_out *o, const struct result *r, const char *context)
 {
-    uint32_t slow = slowest(r, context);
+    uint32_t slow = slowest_row(r, context);
     size_t width[COLUMNS];
     struct line l;
 

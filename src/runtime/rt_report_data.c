@@ -141,8 +141,9 @@ void rt_report_csv(struct rt_out *o, const struct result *r, const char *context
 {
     char path[1024];
 
-    rt_out_str(o, "path,name,kind,context,backend,label,count,timed,total_ns,self_ns,mean_ns,min_ns,"
-                  "max_ns,stddev_ns,p50_ns,p90_ns,p99_ns,p999_ns,bytes,bytes_per_s,value,file,line\n");
+    rt_out_str(o, "path,name,kind,context,backend,label,count,timed,total_ns,self_ns,mean_ns,"
+                  "min_ns,max_ns,stddev_ns,p50_ns,p90_ns,p99_ns,p999_ns,bytes,bytes_per_s,"
+                  "value,file,line\n");
     for (uint32_t i = 0; i < r->n; i++) {
         const struct row *w = &r->row[i];
         const double list[] = { w->total, w->self, w->mean, w->min,  w->max,   w->stddev,

@@ -195,6 +195,18 @@ double rt_percentile(const struct row *w, double share, double ns_per_tick)
     return (double)w->max_ticks * ns_per_tick;
 }
 
+/* Newton from a guess by halving the exponent: no libm, no flags of the compiler. */
+double rt_sqrt(double x)
+{
+    double y = live_double((live_bits(x) >> 1) + ((uint64_t)1023 << 51));
+
+    if (!(x > 0))
+        return 0;
+    for (int i = 0; i < 5; i++)
+        y = 0.5 * (y + x / y);
+    return y;
+}
+
 static double positive(double x)
 {
     return x > 0 ? x : 0;
@@ -208,7 +220,7 @@ static void finish_times(struct result *r, struct row *w, double inner, double o
     if (timed > 0 && w->untimed > 0)
         w->raw_total = mean * (double)w->count; /* every call counted, some timed */
     variance = timed > 1 ? (w->squares - timed * mean * mean) / (timed - 1) : 0;
-    w->stddev = __builtin_sqrt(positive(variance)) * r->ns_per_tick;
+    w->stddev = rt_sqrt(positive(variance)) * r->ns_per_tick;
     w->mean = positive(mean - inner) * r->ns_per_tick;
     w->min = timed > 0 ? positive((double)w->min_ticks - inner) * r->ns_per_tick : 0;
     w->max = positive((double)w->max_ticks - inner) * r->ns_per_tick;

@@ -53,6 +53,8 @@ const char *rt_result_context(const struct result *r, uint32_t row); /* innermos
 bool row_is_timed(const struct row *w); /* has a duration: zone, op, lock, frame */
 double rt_percentile(const struct row *w, double share, double ns_per_tick);
 
+double rt_sqrt(double x);
+
 /* One sentence on standard error, by write(2): only for what the user must know. */
 void rt_result_complain(const char *what, const char *about);
 

@@ -200,8 +200,8 @@ static void rule_tail(struct collection *c, uint32_t i)
              human_ns(w->p50).s, human_ns(w->p90).s, human_ns(w->p99).s, human_ns(w->max).s);
     snprintf(a->estimate, sizeof a->estimate,
              "time beyond the median is %.0f %% of the time in zones", 100 * gain);
-    a->description = "A few calls wait or do more than the rest: a lock, a page fault, a full queue, "
-                     "a rare branch. Trace it and look at the long ones.";
+    a->description = "A few calls wait or do more than the rest: a lock, a page fault, a full "
+                     "queue, a rare branch. Trace it and look at the long ones.";
     a->example = "before:\n    FATHOM_PROFILE=1 ./app\n"
                  "after:\n    FATHOM_PROFILE=trace:app.fathom ./app && fathom view app.fathom";
 }
@@ -270,8 +270,9 @@ static void rule_first(struct collection *c, uint32_t i)
     snprintf(a->evidence, sizeof a->evidence, "first %s, median %s over %s calls",
              human_ns(w->first).s, human_ns(w->p50).s, human_count((int64_t)w->count).s);
     bound(a);
-    a->description = "Something is set up at first use: a table, a file, a connection, pages touched "
-                     "for the first time. Do it at the start, or leave it out of the figures.";
+    a->description = "Something is set up at first use: a table, a file, a connection, pages "
+                     "touched for the first time. Do it at the start, or leave it out of the "
+                     "figures.";
     a->example = "before:\n    serve();\nafter:\n    warm_up();\n    fathom_clear();\n    serve();";
 }
 
@@ -279,7 +280,8 @@ static void rule_first(struct collection *c, uint32_t i)
 static void rule_repeat(struct collection *c, uint32_t i)
 {
     const struct row *w = &c->r->row[i];
-    double part = w->count ? w->repeats / (double)w->count : 0, gain = part * share_of(c->r, w->total);
+    double part = w->count ? w->repeats / (double)w->count : 0;
+    double gain = part * share_of(c->r, w->total);
     struct rt_advice *a;
 
     if (w->kind != LIVE_OP || w->repeats < 10 || part < 0.5 || gain < 0.02 ||
@@ -401,7 +403,8 @@ static void rule_imbalance(struct collection *c, uint32_t i)
              "even shares would end %.0f %% sooner here at best", 100 * (1 - mean / w->thread_max));
     a->description = "The others wait for the busiest. Hand out smaller pieces, or take them from "
                      "one queue.";
-    a->example = "before:\n    part = n / threads;\nafter:\n    while ((i = next++) < pieces) work(i);";
+    a->example = "before:\n    part = n / threads;\n"
+                 "after:\n    while ((i = next++) < pieces) work(i);";
 }
 
 /* ---- alloc: more than one allocation per call ---- */
@@ -439,15 +442,16 @@ static void rule_drift(struct collection *c, uint32_t i)
         return;
     slope = sty / st;
     rest = (w->yy - w->y * w->y / n - slope * sty) / (n - 2);
-    se = __builtin_sqrt((rest > 0 ? rest : 0) / st);
-    deviation = __builtin_sqrt(st / n);
+    se = rt_sqrt((rest > 0 ? rest : 0) / st);
+    deviation = rt_sqrt(st / n);
     grown = slope * deviation * 3.46 / mean; /* an even spread is sqrt(12) deviations wide */
     if (slope < 4 * se || grown < 0.3 ||
         !(a = add(c, "drift", i, share_of(c->r, w->total) * grown / (2 + grown))))
         return;
     snprintf(a->title, sizeof a->title, "%.60s gets slower as the program runs", w->name);
     snprintf(a->evidence, sizeof a->evidence,
-             "%.0f %% of its mean slower from start to end over %s calls (slope %.1f standard errors)",
+             "%.0f %% of its mean slower from start to end over %s calls "
+             "(slope %.1f standard errors)",
              100 * grown, human_count((int64_t)n).s, se > 0 ? slope / se : 99.0);
     bound(a);
     a->description = "Something grows: a list that is walked, a cache that fills, a heap that "

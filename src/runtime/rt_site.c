@@ -196,8 +196,8 @@ void rt_sites_refresh(void)
         if (rt.site[id])
             set_mode(rt.site[id], rt_site(id));
     }
-    for (uint64_t t = __atomic_load_n(&rt.threads, __ATOMIC_ACQUIRE); t; t = ((struct live_thread *)(uintptr_t)t)->next)
-        refresh_nodes((struct live_thread *)(uintptr_t)t);
+    for (struct live_thread *t = rt_first_thread(); t; t = rt_next_thread(t))
+        refresh_nodes(t);
 }
 
 void rt_site_demote(uint32_t id)
@@ -351,8 +351,8 @@ void fathom_sites_remove_(const void *from, const void *to)
         FATHOM_PUT_(s->id, 0);
         rt.site[id] = NULL;
     }
-    for (uint64_t t = __atomic_load_n(&rt.threads, __ATOMIC_ACQUIRE); t; t = ((struct live_thread *)(uintptr_t)t)->next)
-        forget_nodes((struct live_thread *)(uintptr_t)t, lo, hi);
+    for (struct live_thread *t = rt_first_thread(); t; t = rt_next_thread(t))
+        forget_nodes(t, lo, hi);
     rt_unlock();
 }
 

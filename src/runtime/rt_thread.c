@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static pthread_key_t key;
+static pthread_key_t thread_key;
 static bool have_key;
 static __thread bool gone; /* the thread's end has been dealt with: measure nothing more */
 
@@ -114,7 +114,7 @@ struct live_thread *rt_thread(void)
     __atomic_store_n(&t->state, 1, __ATOMIC_RELEASE);
     fathom_thread_now_ = &t->hot;
     if (have_key)
-        pthread_setspecific(key, t);
+        pthread_setspecific(thread_key, t);
     errno = saved;
     return t;
 }
@@ -212,10 +212,9 @@ static struct live_thread *ended_of(uint32_t name)
 {
     struct live_thread *t;
 
-    for (uint64_t at = __atomic_load_n(&rt.threads, __ATOMIC_ACQUIRE); at;
-         at = thread_at(at)->next)
-        if (__atomic_load_n(&thread_at(at)->state, __ATOMIC_ACQUIRE) == 2 && thread_at(at)->name == name)
-            return thread_at(at);
+    for (t = rt_first_thread(); t; t = rt_next_thread(t))
+        if (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == 2 && t->name == name)
+            return t;
     t = rt_thread_new(0);
     if (t) {
         FATHOM_PUT_(t->name, name);
@@ -293,7 +292,8 @@ static void add_tree(struct live_thread *to, struct live_thread *from)
         }
         n = next;
         if (n) {
-            struct rt_key k = { FATHOM_GET_(n->site), n->site_id, n->special, n->backend, n->label };
+            struct rt_key k = { FATHOM_GET_(n->site), n->site_id, n->special, n->backend,
+                                n->label };
             struct fathom_node_ *parent = node_at(n->parent->open), *twin = NULL;
 
             if (parent)
@@ -404,5 +404,5 @@ static void thread_end(void *arg)
 
 void rt_thread_init(void)
 {
-    have_key = have_key || pthread_key_create(&key, thread_end) == 0;
+    have_key = have_key || pthread_key_create(&thread_key, thread_end) == 0;
 }

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import BUILD, SOURCE, fathom, need, report, run
+from support import BUILD, FATHOM, SOURCE, fathom, need, report, run
 from test_runtime import program
 
 ZONE = 'step "quoted";, name'
@@ -31,6 +31,15 @@ class Exports(unittest.TestCase):
         self.assertEqual(done.stdout, "")
         self.assertRegex(done.stderr, r"compute +20 ")
         self.assertIn("slowest", done.stderr)
+
+    def test_the_single_source_does_the_same(self):
+        done = run(program("rt-one-source"), env={**os.environ, "FATHOM_PROFILE": "1"})
+        self.assertRegex(done.stderr, r"compute +20 ")
+
+    def test_the_examples_run(self):
+        done = run(program("example-pipeline"), env={**os.environ, "FATHOM_PROFILE": "1"})
+        self.assertIn("sort", done.stderr)
+        self.assertIn("[request]", run(program("example-server")).stdout)
 
     def test_unset_says_nothing(self):
         done = run(program("rt-env"))
@@ -129,6 +138,19 @@ def packets_of(data):
         for number, value in fields(packet):
             if number == 11:
                 yield dict(fields(value)).get(9)
+
+
+class InsideRecord(unittest.TestCase):
+    def test_zones_are_in_the_same_file_as_the_samples(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "both.fathom"
+            done = run(FATHOM, "record", "-o", path, "--", program("rt-env"), "2000", status=None,
+                       env={**os.environ, "TMPDIR": folder})
+            if done.returncode != 0:
+                self.skipTest("cannot record here: " + done.stderr.strip()[:200])
+            text = fathom("report", path, "-m", "zones").stdout
+            self.assertRegex(text, r"2,000 +compute")
+            self.assertEqual(os.listdir(folder), ["both.fathom"])
 
 
 class Rules(unittest.TestCase):
