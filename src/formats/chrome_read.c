@@ -56,10 +56,8 @@ static void read_args(struct reader *x, struct event *ev)
 {
     struct json_reader *r = &x->r;
 
-    if (json_next(r) != JSON_OBJECT) {
-        json_input_rest(r);
+    if (!json_input_object(r))
         return;
-    }
     while (json_next_key(r)) {
         bool is_name = json_text_is(r, "name"), is_detail = json_text_is(r, CHROME_DETAIL);
         uint32_t key = ev->value_name || is_name || is_detail
@@ -243,10 +241,8 @@ static void read_other(struct reader *x)
 {
     struct json_reader *r = &x->r;
 
-    if (json_next(r) != JSON_OBJECT) {
-        json_input_rest(r);
+    if (!json_input_object(r))
         return;
-    }
     while (json_next_key(r)) {
         if (json_text_is(r, "command"))
             json_input_text(r, x->command, sizeof x->command);

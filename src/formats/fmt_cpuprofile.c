@@ -33,10 +33,8 @@ static uint32_t read_call_frame(struct reader *x)
     struct function f = { 0 };
     int64_t line = -1;
 
-    if (json_next(r) != JSON_OBJECT) {
-        json_input_rest(r);
+    if (!json_input_object(r))
         return 0;
-    }
     while (json_next_key(r)) {
         if (json_text_is(r, "functionName"))
             f.name = json_input_string(r, &x->in);
@@ -57,10 +55,8 @@ static uint32_t read_call_frame(struct reader *x)
 static void read_ids(struct reader *x, struct node *n)
 {
     n->first = (uint32_t)x->pool.n;
-    if (json_next(&x->r) != JSON_ARRAY) {
-        json_input_rest(&x->r);
+    if (!json_input_array(&x->r))
         return;
-    }
     while (json_next_number(&x->r))
         vec_push(&x->pool, x->r.number >= 0 && x->r.number < 9e15 ? (uint64_t)x->r.number : 0);
     n->n = (uint32_t)x->pool.n - n->first;
@@ -89,20 +85,16 @@ static void read_node(struct reader *x)
 
 static void read_nodes(struct reader *x)
 {
-    if (json_next(&x->r) != JSON_ARRAY) {
-        json_input_rest(&x->r);
+    if (!json_input_array(&x->r))
         return;
-    }
     while (json_next(&x->r) == JSON_OBJECT)
         read_node(x);
 }
 
 static void read_numbers(struct reader *x, bool deltas)
 {
-    if (json_next(&x->r) != JSON_ARRAY) {
-        json_input_rest(&x->r);
+    if (!json_input_array(&x->r))
         return;
-    }
     while (json_next_number(&x->r)) {
         double v = x->r.number > -9e12 && x->r.number < 9e12 ? x->r.number : 0;
 
@@ -113,11 +105,12 @@ static void read_numbers(struct reader *x, bool deltas)
     }
 }
 
-static void read_file(struct reader *x)
+static void read_file(void *with)
 {
+    struct reader *x = with;
     struct json_reader *r = &x->r;
 
-    if (json_next(r) != JSON_OBJECT)
+    if (!json_input_object(r))
         return;
     while (json_next_key(r)) {
         if (json_text_is(r, "nodes"))
@@ -228,9 +221,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     int rc;
 
     intern_init(&x.in, out);
-    json_reader_init(&x.r, (const char *)in->data, in->size);
-    read_file(&x);
-    rc = json_failure(&x.r, e);
+    rc = json_input_read(&x.r, in, read_file, &x, e);
     if (rc == 0 && !x.node.n)
         rc = err_set(e, ERR_FORMAT, "a cpuprofile without nodes");
     if (rc == 0)
@@ -241,7 +232,6 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     vec_release(&x.delta);
     vec_release(&x.path);
     umap_release(&x.at);
-    json_reader_release(&x.r);
     intern_release(&x.in);
     return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
 }

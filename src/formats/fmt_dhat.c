@@ -55,10 +55,8 @@ static int column_of(const struct json_reader *r)
 static void read_stack(struct reader *x, struct point *p)
 {
     p->first = (uint32_t)x->pool.n;
-    if (json_next(&x->r) != JSON_ARRAY) {
-        json_input_rest(&x->r);
+    if (!json_input_array(&x->r))
         return;
-    }
     while (json_next_number(&x->r))
         vec_push(&x->pool, x->r.number >= 0 && x->r.number < UINT32_MAX ? (uint32_t)x->r.number
                                                                         : UINT32_MAX);
@@ -86,29 +84,26 @@ static void read_point(struct reader *x)
 
 static void read_frames(struct reader *x)
 {
-    if (json_next(&x->r) != JSON_ARRAY) {
-        json_input_rest(&x->r);
+    if (!json_input_array(&x->r))
         return;
-    }
     while (json_next(&x->r) == JSON_STRING)
         vec_push(&x->frame, vgframe_of(&x->in, scan_of(x->r.text, x->r.n)));
 }
 
 static void read_points(struct reader *x)
 {
-    if (json_next(&x->r) != JSON_ARRAY) {
-        json_input_rest(&x->r);
+    if (!json_input_array(&x->r))
         return;
-    }
     while (json_next(&x->r) == JSON_OBJECT)
         read_point(x);
 }
 
-static void read_file(struct reader *x)
+static void read_file(void *with)
 {
+    struct reader *x = with;
     struct json_reader *r = &x->r;
 
-    if (json_next(r) != JSON_OBJECT)
+    if (!json_input_object(r))
         return;
     while (json_next_key(r)) {
         if (json_text_is(r, "pps"))
@@ -168,9 +163,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     int rc;
 
     intern_init(&x.in, out);
-    json_reader_init(&x.r, (const char *)in->data, in->size);
-    read_file(&x);
-    rc = json_failure(&x.r, e);
+    rc = json_input_read(&x.r, in, read_file, &x, e);
     if (rc == 0 && !x.has_version)
         rc = err_set(e, ERR_FORMAT, "not a file of DHAT");
     if (rc == 0 && (!x.point.n || !x.frame.n))
@@ -186,7 +179,6 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     vec_release(&x.point);
     vec_release(&x.pool);
     vec_release(&x.frame);
-    json_reader_release(&x.r);
     intern_release(&x.in);
     return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
 }

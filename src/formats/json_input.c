@@ -63,3 +63,33 @@ void json_input_rest(struct json_reader *r)
     if (r->token == JSON_KEY || r->token == JSON_OBJECT || r->token == JSON_ARRAY)
         json_skip(r);
 }
+
+static bool enter(struct json_reader *r, enum json_token what)
+{
+    if (json_next(r) == what)
+        return true;
+    json_input_rest(r);
+    return false;
+}
+
+bool json_input_array(struct json_reader *r)
+{
+    return enter(r, JSON_ARRAY);
+}
+
+bool json_input_object(struct json_reader *r)
+{
+    return enter(r, JSON_OBJECT);
+}
+
+int json_input_read(struct json_reader *r, const struct import_input *in, void (*read)(void *x),
+                    void *x, struct err *e)
+{
+    int rc;
+
+    json_reader_init(r, (const char *)in->data, in->size);
+    read(x);
+    rc = json_failure(r, e);
+    json_reader_release(r);
+    return rc;
+}

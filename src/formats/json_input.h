@@ -13,6 +13,12 @@ bool json_input_has_keys(const struct import_input *in, const char *const *keys)
 uint32_t json_input_string(struct json_reader *r, struct intern *in);
 /* The same into TEXT, cut to CAP - 1 bytes. */
 void json_input_text(struct json_reader *r, char *text, size_t cap);
+/* Enter the array (object) that comes next; false when it is something else, which is skipped. */
+bool json_input_array(struct json_reader *r);
+bool json_input_object(struct json_reader *r);
+/* READ all of IN with R, which is initialised here; -1 when it is not JSON. */
+int json_input_read(struct json_reader *r, const struct import_input *in, void (*read)(void *x),
+                    void *x, struct err *e);
 /* After a token: skip the rest of the value it began, if it began one; after a key, its value. */
 void json_input_rest(struct json_reader *r);
 

@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "collect/col_elf.h"
 #include "profile/intern.h"
 #include "unwind/unwind.h"
 
@@ -195,13 +196,10 @@ struct perf_process {
     struct unw_space *space;
 };
 
-enum { PERF_MAX_SEGMENTS = 16 };
 struct perf_module { /* by its id in the intern */
     struct unw_table *table; /* NULL when not wanted or not to be had */
-    struct perf_segment {
-        uint64_t offset, size, address;
-    } segment[PERF_MAX_SEGMENTS];
-    size_t n_segments;
+    struct col_elf elf;
+    bool opened, found; /* found: elf is valid */
 };
 /* Find the file of module M by path and build id and read what unwinding needs (TABLES). */
 void perfdata_module_open(struct perf_module *m, const struct module *what, const char *path,

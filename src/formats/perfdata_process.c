@@ -164,7 +164,7 @@ static uint32_t module_of(struct perf_world *w, const struct perf_mapping *m)
         vec_push(&w->module_pid, 0);
     }
     w->module_pid.v[id - 1] = mod.kind == MODULE_JIT ? m->pid : 0;
-    if (!w->module.v[id - 1].n_segments && !w->module.v[id - 1].table)
+    if (!w->module.v[id - 1].opened)
         perfdata_module_open(&w->module.v[id - 1], &mod, m->path, w->tables);
     return id;
 }

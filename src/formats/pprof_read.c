@@ -149,7 +149,7 @@ static void define_metrics(struct reader *r)
 
 static void read_build_id(struct module *m, struct scan_text hex)
 {
-    for (; hex.n >= 2 && m->build_id_size < sizeof m->build_id; hex = scan_of(hex.s + 2, hex.n - 2)) {
+    for (; hex.n >= 2 && m->build_id_size < sizeof m->build_id; scan_drop(&hex, 2)) {
         struct scan_text two = { hex.s, 2 };
         uint64_t byte;
 

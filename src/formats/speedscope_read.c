@@ -65,24 +65,27 @@ static void read_shared(struct reader *x)
 {
     struct json_reader *r = &x->r;
 
-    if (json_next(r) != JSON_OBJECT)
+    if (!json_input_object(r))
         return;
     while (json_next_key(r)) {
-        if (!json_text_is(r, "frames") || json_next(r) != JSON_ARRAY) {
-            json_input_rest(r);
+        if (!json_text_is(r, "frames")) {
+            json_skip(r);
             continue;
         }
+        if (!json_input_array(r))
+            continue;
         while (json_next(r) == JSON_OBJECT)
             read_frame(x);
     }
 }
 
-static void read_head(struct reader *x)
+static void read_head(void *with)
 {
+    struct reader *x = with;
     struct json_reader *r = &x->r;
     char exporter[32] = "";
 
-    if (json_next(r) != JSON_OBJECT)
+    if (!json_input_object(r))
         return;
     while (json_next_key(r)) {
         if (json_text_is(r, "shared"))
@@ -142,7 +145,7 @@ static uint32_t known_stack(struct reader *x)
 
 static void read_samples(struct reader *x)
 {
-    if (json_next(&x->r) != JSON_ARRAY)
+    if (!json_input_array(&x->r))
         return;
     while (json_next(&x->r) == JSON_ARRAY)
         vec_push(&x->piece, ((struct piece){ known_stack(x), 0 }));
@@ -150,7 +153,7 @@ static void read_samples(struct reader *x)
 
 static void read_weights(struct reader *x)
 {
-    if (json_next(&x->r) != JSON_ARRAY)
+    if (!json_input_array(&x->r))
         return;
     while (json_next_number(&x->r))
         vec_push(&x->weight, x->r.number);
@@ -185,7 +188,7 @@ static void read_events(struct reader *x)
     double now = 0;
 
     vec_clear(&x->open);
-    if (json_next(r) != JSON_ARRAY)
+    if (!json_input_array(r))
         return;
     while (json_next(r) == JSON_OBJECT) {
         struct event ev = read_event(r);
@@ -308,11 +311,12 @@ static void read_profile(struct reader *x)
         give_profile(x);
 }
 
-static void read_profiles(struct reader *x)
+static void read_profiles(void *with)
 {
+    struct reader *x = with;
     struct json_reader *r = &x->r;
 
-    if (json_next(r) != JSON_OBJECT)
+    if (!json_input_object(r))
         return;
     while (json_next_key(r)) {
         if (!json_text_is(r, "profiles") || json_next(r) != JSON_ARRAY) {
@@ -326,14 +330,8 @@ static void read_profiles(struct reader *x)
 
 static int read_file(struct reader *x, const struct import_input *in, struct err *e)
 {
-    json_reader_init(&x->r, (const char *)in->data, in->size);
-    read_head(x);
-    if (json_failure(&x->r, e) < 0)
-        return -1;
-    json_reader_release(&x->r);
-    json_reader_init(&x->r, (const char *)in->data, in->size);
-    read_profiles(x);
-    if (json_failure(&x->r, e) < 0)
+    if (json_input_read(&x->r, in, read_head, x, e) < 0 ||
+        json_input_read(&x->r, in, read_profiles, x, e) < 0)
         return -1;
     if (x->wrong)
         return err_set(e, ERR_FORMAT, "a speedscope file in which %s", x->wrong);
@@ -354,7 +352,6 @@ int speedscope_import(const struct import_input *in, struct sink *out, struct er
 
     intern_init(&x.in, out);
     rc = read_file(&x, in, e);
-    json_reader_release(&x.r);
     intern_release(&x.in);
     vec_release(&x.frame);
     vec_release(&x.piece);
