@@ -66,6 +66,7 @@ static int export_run(void *args, const struct opts_rest *rest, struct err *e)
     const struct export_args *a = args;
     const struct format *f;
     struct profile *p;
+    struct export_options options = { .metric = a->filters.metric, .title = a->title };
     uint32_t metric;
     int rc;
 
@@ -81,9 +82,7 @@ static int export_run(void *args, const struct opts_rest *rest, struct err *e)
         return -1;
     rc = filters_apply(&a->filters, p, &metric, e);
     if (rc == 0)
-        rc = output_write(a->output, f, p,
-                          &(struct export_options){ .metric = a->filters.metric, .title = a->title },
-                          e);
+        rc = output_write(a->output, f, p, &options, e);
     profile_free(p);
     return rc;
 }
@@ -109,9 +108,10 @@ const struct command cmd_export = {
     .name = "export",
     .summary = "write a profile for another tool",
     .usage = "export [options] [FILE | -] -o OUT\nexport --list",
-    .examples = "  fathom export -o cpu.pb.gz                     for pprof, by the name of the output\n"
-                "  fathom export --format chrome -o t.json        for Perfetto or chrome://tracing\n"
-                "  fathom export perf.data -o x.speedscope.json   from perf to speedscope",
+    .examples =
+        "  fathom export -o cpu.pb.gz                     for pprof, by the name of the output\n"
+        "  fathom export --format chrome -o t.json        for Perfetto or chrome://tracing\n"
+        "  fathom export perf.data -o x.speedscope.json   from perf to speedscope",
     .options = export_tables,
     .args_size = sizeof(struct export_args),
     .run = export_run,

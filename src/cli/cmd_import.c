@@ -78,8 +78,9 @@ const struct command cmd_import = {
     .name = "import",
     .summary = "turn another tool's profile into a .fathom file",
     .usage = "import [options] FILE\nimport --list",
-    .examples = "  fathom import perf.data -o p.fathom       what perf recorded, names and lines resolved\n"
-                "  perf script | fathom import - -o p.fathom",
+    .examples =
+        "  fathom import perf.data -o p.fathom       what perf recorded, names and lines resolved\n"
+        "  perf script | fathom import - -o p.fathom",
     .options = import_tables,
     .args_size = sizeof(struct import_args),
     .run = import_run,

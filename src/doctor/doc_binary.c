@@ -47,7 +47,9 @@ static void add_shape(struct doc_binary *b, struct examined *x)
             : x->library                      ? "shared library"
             : eh.e_type == ET_DYN             ? "static PIE, or a library that can be started"
                                               : "neither program nor library",
-            eh.e_machine == EM_X86_64 ? "x86_64" : eh.e_machine == EM_AARCH64 ? "aarch64" : "other");
+            eh.e_machine == EM_X86_64 ? "x86_64"
+            : eh.e_machine == EM_AARCH64 ? "aarch64"
+                                         : "other");
     sym_locate_hex(id, x->file->build_id, x->file->build_id_size);
     doc_add(&b->facts, x->file->build_id_size ? DOC_GOOD : DOC_POOR, "build_id", "build id",
             x->file->build_id_size ? NULL : "link with -Wl,--build-id", "%s",
@@ -105,8 +107,8 @@ static void add_code(struct doc_binary *b, struct examined *x)
         doc_add(&b->facts, DOC_PLAIN, "frame_pointers", "frame pointers", NULL,
                 "unknown: no table of functions");
     else
-        doc_add(&b->facts, pct >= MANY_PCT ? DOC_GOOD : DOC_PLAIN, "frame_pointers", "frame pointers",
-                NULL, "%s: %.0f %% of %zu functions that call others set one up",
+        doc_add(&b->facts, pct >= MANY_PCT ? DOC_GOOD : DOC_PLAIN, "frame_pointers",
+                "frame pointers", NULL, "%s: %.0f %% of %zu functions that call others set one up",
                 pct >= MANY_PCT ? "used" : pct <= FEW_PCT ? "not used" : "used in part", pct,
                 x->code.functions);
     doc_add(&b->facts, x->eh_frame ? DOC_GOOD : DOC_POOR, "unwind_tables", "unwind tables",
@@ -119,7 +121,10 @@ static void add_code(struct doc_binary *b, struct examined *x)
     doc_add(&b->facts, x->sanitizer || x->mcount ? DOC_POOR : DOC_GOOD, "instrumentation",
             "instrumentation",
             x->sanitizer || x->mcount ? "its timings say little about the real program" : NULL,
-            "%s", x->sanitizer ? "a sanitizer" : x->mcount ? "-pg, coverage or function hooks" : "none");
+            "%s",
+            x->sanitizer ? "a sanitizer"
+            : x->mcount  ? "-pg, coverage or function hooks"
+                         : "none");
 }
 
 /* Symbols that only instrumented code refers to. */

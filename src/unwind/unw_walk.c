@@ -133,8 +133,9 @@ static enum step find_cfa(const struct walk *w, const struct unw_rule *r, uint64
 }
 
 /* The caller's value of COLUMN, for which the callee's is SAME. */
-static inline __attribute__((always_inline)) enum step load_column(const struct walk *w, const struct unw_rule *r, uint64_t cfa,
-                             enum unw_column column, uint64_t same, uint64_t *to)
+static inline __attribute__((always_inline)) enum step
+load_column(const struct walk *w, const struct unw_rule *r, uint64_t cfa, enum unw_column column,
+            uint64_t same, uint64_t *to)
 {
     unsigned where = unw_rule_at(r, column);
     uint64_t at;
