@@ -50,6 +50,7 @@ static const struct option record_options[] = {
     { OPT_FLAG, 'q', "quiet", AT(quiet), NULL, "no progress and no summary" },
     { 0 },
 };
+static const struct record_args record_defaults = { .frequency = COL_DEFAULT_HZ };
 static const struct opts_table record_tables[] = { { record_options, 0 }, { 0 } };
 
 struct run { /* what tick() needs */
@@ -99,6 +100,24 @@ static bool is_graph_mode(const char *word)
     return *word && col_parse_graph(word, &o, NULL) == 0;
 }
 
+/* -g's mode; perf's -ga means -g -a. */
+static int take_graph(const struct record_args *a, struct col_options *o, struct err *e)
+{
+    const char *graph = a->call_graph ? a->call_graph : a->graph ? a->graph : "";
+
+    if (strcmp(graph, "a") == 0) {
+        o->system_wide = true;
+        graph = "";
+    }
+    if (col_parse_graph(graph, o, e) < 0)
+        return -1;
+    if (a->graph && !*a->graph && o->command && is_graph_mode(o->command[0])) {
+        err_hint(e, "-g%s", o->command[0]);
+        return err_set(e, ERR_USAGE, "-g takes its mode without a space between");
+    }
+    return 0;
+}
+
 static int take_options(const struct record_args *a, const struct opts_rest *rest,
                         struct col_options *o, struct err *e)
 {
@@ -113,17 +132,16 @@ static int take_options(const struct record_args *a, const struct opts_rest *res
     o->no_children = a->no_children;
     o->no_source = a->no_source;
     o->wall = a->wall;
+    o->output_to_stderr = a->output && strcmp(a->output, "-") == 0;
     o->levels = a->kernel && !a->user   ? COL_KERNEL_ONLY
                 : a->user && !a->kernel ? COL_USER_ONLY
                                         : COL_KERNEL_AND_USER;
     if (take_pids(&a->pids, o, e) < 0)
         return -1;
-    if (col_parse_graph(a->call_graph ? a->call_graph : a->graph ? a->graph : "", o, e) < 0)
+    if (take_graph(a, o, e) < 0)
         return -1;
-    if (a->graph && !*a->graph && o->command && is_graph_mode(o->command[0])) {
-        err_hint(e, "-g%s", o->command[0]);
-        return err_set(e, ERR_USAGE, "-g takes its mode without a space between");
-    }
+    if (a->frequency == 0)
+        return err_set(e, ERR_USAGE, "-F: at least one sample a second is needed");
     if (a->frequency > 100000)
         return err_set(e, ERR_USAGE, "-F: more than 100,000 samples a second is not possible");
     targets = (o->command && !o->system_wide) + (o->n_pids > 0) + o->system_wide;
@@ -210,8 +228,9 @@ static void summarise(const char *path, uint64_t bytes, const struct col_summary
 {
     bool named = strcmp(path, "-") != 0, is_default = strcmp(path, INPUT_DEFAULT) == 0;
 
-    fprintf(stderr, "recorded %s: %s samples, %s lost", human_ns((double)s->wall_ns).s,
-            human_count((int64_t)s->samples).s, human_count((int64_t)s->lost).s);
+    fprintf(stderr, "recorded %s: %s sample%s, %s lost", human_ns((double)s->wall_ns).s,
+            human_count((int64_t)s->samples).s, s->samples == 1 ? "" : "s",
+            human_count((int64_t)s->lost).s);
     if (s->rate_achieved > 0)
         fprintf(stderr, ", %.0f of %.0f Hz", s->rate_achieved, s->rate_asked);
     say_stacks(s);
@@ -278,6 +297,7 @@ const struct command cmd_record = {
                 "  fathom record --wall -- ./server   waiting as well as running",
     .options = record_tables,
     .args_size = sizeof(struct record_args),
+    .defaults = &record_defaults,
     .stop_at_operand = 1,
     .run = record_run,
 };

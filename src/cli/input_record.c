@@ -18,7 +18,8 @@ struct profile *input_record(char **command, struct err *e)
     struct profile *p;
     struct progress line;
     struct col_summary s = { 0 };
-    struct col_options o = { .command = command, .tick = show, .context = &line };
+    struct col_options o = { .command = command, .tick = show, .context = &line,
+                             .output_to_stderr = true };
     int rc;
 
     if (!command[0]) {

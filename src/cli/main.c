@@ -31,9 +31,7 @@ int main(int argc, char **argv)
         print_overview(stdout);
         return EXIT_DONE;
     }
-    if (strcmp(argv[1], "--version") == 0)
-        argv[1] = (char[]){ "version" };
-    c = command_find(argv[1]);
+    c = command_find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
     if (!c) {
         fprintf(stderr, "fathom: there is no command \"%s\"; fathom -h lists them\n", argv[1]);
         return EXIT_USAGE;

@@ -110,7 +110,7 @@ static int replace_absent(struct col_events *events, struct col_probe *p, struct
         if (!is_cycles) {
             err_set(e, ERR_MISSING, "this machine has no event %s", ev->name);
             err_hint(e, "virtual machines often have no hardware counters; fathom doctor lists "
-                        "what is there, fathom cache simulates");
+                        "what is there");
             return -1;
         }
         clock.no_user = ev->no_user;
@@ -160,9 +160,7 @@ int col_probe(struct col_events *events, enum col_levels levels, bool system_wid
         if (errnum)
             continue;
         p->rung = r;
-        if (r != col_rungs && levels == COL_USER_ONLY)
-            snprintf(p->why, sizeof p->why, "as asked");
-        else if (r != col_rungs)
+        if (r != col_rungs && levels != COL_USER_ONLY)
             col_probe_explain(first_refusal(events, false, system_wide, lbr), system_wide, p);
         p->build_ids = kernel_has_build_ids();
         return 0;

@@ -90,6 +90,30 @@ static const char *graph_name(enum col_graph g)
     return names[g];
 }
 
+/* Where samples come from: what the rung allows and what was asked for. */
+static const char *levels_name(const struct col_session *s)
+{
+    bool kernel = false, user = false;
+
+    for (size_t i = 0; i < s->events.n; i++) {
+        kernel |= !s->events.v[i].no_kernel;
+        user |= !s->events.v[i].no_user;
+    }
+    if (s->plan.no_user || !user)
+        return "kernel";
+    return kernel ? s->probe.rung->name : "user";
+}
+
+/* The CPU time that the first event should have covered, 0 when it is not known. */
+static uint64_t clocked_ns(const struct col_session *s)
+{
+    const struct col_event *first = &s->events.v[0];
+
+    if (!first->is_clock || s->plan.delayed || strcmp(levels_name(s), col_rungs[0].name) != 0)
+        return 0;
+    return s->sum.target_cpu_ns;
+}
+
 void col_quality_start(struct col_session *s)
 {
     struct buf events = { 0 };
@@ -110,7 +134,7 @@ void col_quality_start(struct col_session *s)
     buf_release(&events);
     say_count(s, "rate_asked", s->plan.frequency_hz);
     say(s, "call_graph", "%s", graph_name(s->plan.graph));
-    say(s, "rung", "%s", s->probe.rung->name);
+    say(s, "rung", "%s", levels_name(s));
     if (s->probe.why[0])
         say(s, "rung_why", "%s", s->probe.why);
     if (s->probe.remedy[0])
@@ -132,15 +156,14 @@ void col_quality_summary(struct col_session *s)
     sum->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     sum->processes = s->processes.process.n;
     sum->threads = s->processes.thread.n;
-    sum->rung = s->probe.rung->name;
+    sum->rung = levels_name(s);
     snprintf(sum->why, sizeof sum->why, "%s", s->probe.why);
     sum->rate_asked = (double)s->plan.frequency_hz;
     sum->copy_bytes = s->perf.big ? s->plan.big_copy_bytes : s->plan.copy_bytes;
     sum->target_cpu_ns =
         s->target.cpu_ns && !s->options->system_wide ? s->target.cpu_ns : s->sampled_ns;
-    /* Known only when every moment of the CPU time was under a clock. */
-    if (s->events.v[0].is_clock && !s->plan.delayed && sum->target_cpu_ns)
-        sum->rate_achieved = (double)s->first_samples * 1e9 / (double)sum->target_cpu_ns;
+    if (clocked_ns(s))
+        sum->rate_achieved = (double)s->first_samples * 1e9 / (double)clocked_ns(s);
     sum->exit_status = s->target.status;
 }
 

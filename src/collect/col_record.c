@@ -186,6 +186,7 @@ static int open_all(struct col_session *s, struct err *e)
     const struct col_options *o = s->options;
 
     raise_file_limit();
+    s->target.output_to_stderr = o->output_to_stderr;
     if (o->command) {
         int rc;
 

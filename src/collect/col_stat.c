@@ -145,22 +145,6 @@ static void take_usage(struct col_target *t, int io, double own_rss, struct col_
     r->involuntary = (double)u.ru_nivcsw;
 }
 
-static int spawn(const struct col_stat_options *o, struct col_target *t, struct err *e)
-{
-    int keep = -1, rc;
-
-    if (o->output_to_stderr) {
-        keep = dup(STDOUT_FILENO);
-        dup2(STDERR_FILENO, STDOUT_FILENO);
-    }
-    rc = col_target_spawn(t, o->command, o->pin, e);
-    if (keep >= 0) {
-        dup2(keep, STDOUT_FILENO);
-        close(keep);
-    }
-    return rc;
-}
-
 static double own_rss_bytes(void)
 {
     struct rusage u;
@@ -178,7 +162,8 @@ static int run_target(const struct col_stat_options *o, struct col_target *t,
     uint64_t start;
     int rc, io;
 
-    if (spawn(o, t, e) < 0)
+    t->output_to_stderr = o->output_to_stderr;
+    if (col_target_spawn(t, o->command, o->pin, e) < 0)
         return -1;
     io = open_io(t->pid);
     for (size_t i = 0; i < o->events->n; i++)

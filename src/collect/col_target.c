@@ -52,6 +52,20 @@ static int parse_pin(const char *text, cpu_set_t *set)
     return CPU_COUNT(set) ? 0 : -1;
 }
 
+static int take_pin(const char *text, cpu_set_t *set, struct err *e)
+{
+    cpu_set_t ours;
+
+    if (parse_pin(text, set) < 0)
+        return err_set(e, ERR_USAGE, "--pin: \"%s\" is not a list of CPUs such as 0,2-3", text);
+    if (sched_getaffinity(0, sizeof ours, &ours) < 0)
+        return 0;
+    CPU_AND(&ours, &ours, set);
+    if (!CPU_COUNT(&ours))
+        return err_set(e, ERR_USAGE, "--pin: no CPU of \"%s\" may be used here", text);
+    return 0;
+}
+
 static void __attribute__((noreturn)) child(struct col_target *t, int go, int failure,
                                             char *const *command, const cpu_set_t *pin)
 {
@@ -61,6 +75,8 @@ static void __attribute__((noreturn)) child(struct col_target *t, int go, int fa
     sigprocmask(SIG_SETMASK, &t->old_mask, NULL);
     if (pin)
         sched_setaffinity(0, sizeof *pin, pin);
+    if (t->output_to_stderr)
+        dup2(STDERR_FILENO, STDOUT_FILENO);
     if (read(go, &byte, 1) != 1)
         _exit(1); /* the recorder gave up */
     execvp(command[0], command);
@@ -75,8 +91,8 @@ int col_target_spawn(struct col_target *t, char *const *command, const char *pin
     int go[2], failure[2];
     cpu_set_t set;
 
-    if (pin && parse_pin(pin, &set) < 0)
-        return err_set(e, ERR_USAGE, "--pin: \"%s\" is not a list of CPUs such as 0,2-3", pin);
+    if (pin && take_pin(pin, &set, e) < 0)
+        return -1;
     if (pipe2(go, O_CLOEXEC) < 0)
         return err_sys(e, "no pipe");
     if (pipe2(failure, O_CLOEXEC) < 0) {

@@ -27,6 +27,7 @@ struct col_target {
     int stops;       /* signals that asked us to stop */
     uint64_t stop_ns; /* when the first did */
     bool stop_now;
+    bool output_to_stderr; /* what the command prints must not mix with our result */
 };
 
 /* Take over the signals; everything else leaves them alone. */

@@ -46,6 +46,7 @@ struct col_options { /* {0} and a command, pids or system_wide is a good recordi
     enum col_levels levels;
     const char *pin; /* "0,2-3": CPUs the command may use */
     bool no_children, wall, no_source;
+    bool output_to_stderr; /* of the command: standard output is for the result */
     /* Called about ten times a second, with what is known so far. */
     void (*tick)(void *context, const struct col_summary *now);
     void *context;

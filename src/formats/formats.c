@@ -48,7 +48,7 @@ static int refuse_unknown(const struct import_input *in, struct err *e)
     if (in->size == 0)
         return err_set(e, ERR_FORMAT, "the file is empty");
     err_set(e, ERR_FORMAT, "this is no profile that fathom knows");
-    err_hint(e, "fathom import -h lists the formats it reads");
+    err_hint(e, "fathom import --list names the formats it reads");
     return -1;
 }
 

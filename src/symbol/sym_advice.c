@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "symbol/sym_debuginfod.h"
@@ -87,8 +88,20 @@ static bool is_installed(const char *path)
                                                 strncmp(path, "/sbin/", 6) == 0;
 }
 
+/* The end of PATH that finds it in Debian's lists whether /usr was merged or not; NULL when
+ * there are none. */
+static const char *path_for_dpkg(const char *path)
+{
+    const char *end = strrchr(path, '/');
+
+    while (end > path && end[-1] != '/')
+        end--;
+    return access(LISTS, X_OK) == 0 ? end : NULL;
+}
+
 static void advise_file(struct sym_module *m)
 {
+    const char *dpkg = path_for_dpkg(m->ask.path);
     char *out = m->advice, package[160];
     size_t cap = sizeof m->advice;
     const char *urls = "DEBUGINFOD_URLS=https://debuginfod.elfutils.org";
@@ -102,7 +115,8 @@ static void advise_file(struct sym_module *m)
         snprintf(out, cap, "install %s%s, or set DEBUGINFOD_URLS=https://debuginfod.debian.net",
                  package, strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym");
     else
-        snprintf(out, cap, "install its package's debug symbols, or set %s", urls);
+        snprintf(out, cap, "install its package's debug symbols%s%s%s, or set %s",
+                 dpkg ? " (dpkg -S " : "", dpkg ? dpkg : "", dpkg ? " names it)" : "", urls);
 }
 
 static void advise(struct sym_module *m)

@@ -24,6 +24,24 @@ static const struct option *find(const struct opts_table *t, const char *name, s
     return NULL;
 }
 
+/* The one option whose name begins with the N bytes of NAME: perf's --freq is --frequency. */
+static const struct option *find_beginning(const struct opts_table *t, const char *name, size_t n,
+                                           size_t *base)
+{
+    const struct option *found = NULL;
+
+    for (; t->options; t++)
+        for (const struct option *o = t->options; o->name; o++) {
+            if (strncmp(o->name, name, n) != 0)
+                continue;
+            if (found)
+                return NULL;
+            found = o;
+            *base = t->base;
+        }
+    return found;
+}
+
 static int bad_value(const struct option *o, const char *value, struct err *e)
 {
     return err_set(e, ERR_USAGE, "--%s: \"%s\" is not a %s", o->name, value,
@@ -97,6 +115,8 @@ static int parse_long(struct walk *w, const char *arg)
     size_t n = eq ? (size_t)(eq - arg) : strlen(arg), base = 0;
     const struct option *o = find(w->tables, arg, n, 0, &base);
 
+    if (!o && n)
+        o = find_beginning(w->tables, arg, n, &base);
     if (!o)
         return err_set(w->e, ERR_USAGE, "there is no option --%.*s", (int)n, arg);
     if (!takes_value(o) && value)
