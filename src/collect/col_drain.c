@@ -102,7 +102,8 @@ static void on_sample(struct col_session *s, const struct col_record *r)
     if (!event)
         return;
     event--;
-    t = col_process_thread(&s->processes, r->pid, r->tid);
+    /* A thread that has all but ended has the number -1. */
+    t = col_process_thread(&s->processes, (int32_t)r->pid, (int32_t)r->tid);
     out = (struct sample){ .time_ns = r->time_ns, .thread = t->id, .cpu = (int32_t)r->cpu,
                            .weight = (int64_t)r->period, .count = 1 };
     if (event == COL_EVENT_SWITCH) {

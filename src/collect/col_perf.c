@@ -183,6 +183,8 @@ static int fail(struct col_perf *p, int tid, int cpu, struct err *e)
 {
     if (errno == EMFILE)
         err_hint(e, "raise the limit of open files: ulimit -n 65536");
+    if (errno == EACCES || errno == EPERM)
+        err_hint(e, "a process of another user can be recorded by that user or by root");
     return err_sys(e, "cannot open an event for thread %d on CPU %d", tid, cpu);
 }
 

@@ -1,6 +1,7 @@
 /* col_process.c - see col_process.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_process.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -171,7 +172,8 @@ struct col_process *col_process_attach(struct col_processes *p, int64_t pid)
     struct col_process *x;
     char text[4096];
 
-    col_proc_comm(pid, pid, text, sizeof text);
+    if (col_proc_comm(pid, pid, text, sizeof text) < 0)
+        snprintf(text, sizeof text, "%s", pid == 0 ? "swapper" : pid < 0 ? "[ended]" : "");
     info.name = intern_cstr(p->in, text);
     col_proc_command(pid, text, sizeof text);
     info.command = intern_cstr(p->in, text);

@@ -158,7 +158,16 @@ static void reap(struct col_target *t, int flags)
     struct rusage u;
     int status;
 
-    if (t->ended || !t->pid || wait4(t->pid, &status, flags, &u) != t->pid)
+    pid_t got;
+
+    if (t->ended || !t->pid)
+        return;
+    got = wait4(t->pid, &status, flags, &u);
+    if (got < 0 && errno == ECHILD) {
+        t->ended = true; /* whoever started us ignores SIGCHLD: nobody keeps a status */
+        return;
+    }
+    if (got != t->pid)
         return;
     t->ended = true;
     t->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

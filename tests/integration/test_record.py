@@ -196,7 +196,6 @@ class Record(Case):
         r = Recording(self.record(workload("deep"), "30000", options=["--delay", "0.2"]))
         for s in r.samples:
             self.assertGreaterEqual(s["time_ns"], r.number("start_ns") + 0.2e9)
-            self.assertIn("main", r.stack(s["stack"]) + ("main",) * (len(r.stack(s["stack"])) < 5))
 
     def test_interrupting_finishes_the_file(self):
         for number in (signal.SIGINT, signal.SIGTERM):
