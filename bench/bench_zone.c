@@ -236,6 +236,78 @@ static void amortised(const char *name, enum fathom_mode mode, long zones)
     fflush(stdout);
 }
 
+static void burn(double ns)
+{
+    uint64_t until = fathom_now_ns() + (uint64_t)ns;
+
+    while (fathom_now_ns() < until)
+        __asm__ volatile("");
+}
+
+/* Each burn is timed by the zone and by CLOCK_MONOTONIC around it; the smallest difference of
+ * many counts, so that being switched off between the two clocks does not. */
+static void accuracy(double ns)
+{
+    double best = 1e18;
+    static struct fathom_site *site;
+
+    if (!site)
+        site = fathom_site_get("burn", "bench", NULL, 0, 0);
+    for (int i = 0; i < 30; i++) {
+        struct fathom_zone z;
+        uint64_t from, to, before, after;
+        double inside;
+
+        from = fathom_now_ns();
+        before = fathom_cycles();
+        z = fathom_begin(site);
+        burn(ns);
+        fathom_end(&z);
+        after = fathom_cycles();
+        to = fathom_now_ns();
+        inside = (double)z.node->total;
+        z.node->total = 0;
+        /* the zone's ticks against those outside, in the outer clock */
+        inside = (double)(to - from) * inside / (double)(after - before);
+        inside = (inside > (double)(to - from) ? inside - (double)(to - from)
+                                               : (double)(to - from) - inside);
+        best = inside < best ? inside : best;
+    }
+    printf("accuracy_%.0fus_error %.0f ns\naccuracy_%.0fus_error_pct %.3f %%\n", ns / 1e3, best,
+           ns / 1e3, 100 * best / ns);
+}
+
+/* Ten operations of 50 us to 5 ms, with and without measuring, side by side. */
+static double pipeline(void)
+{
+    double start = seconds(CLOCK_THREAD_CPUTIME_ID);
+    volatile uint64_t x = 1;
+
+    for (int i = 0; i < 10; i++) {
+        FATHOM_OP("stage", 1000, "cpu");
+        for (long k = 0; k < 40000L * (1 + i * 9); k++)
+            x = x * 3 + 1;
+    }
+    return seconds(CLOCK_THREAD_CPUTIME_ID) - start;
+}
+
+static void overhead_of_pipeline(void)
+{
+    double on = 1e9, off = 1e9, t;
+
+    for (int i = 0; i < 40; i++) {
+        fathom_enable();
+        t = pipeline();
+        on = t < on ? t : on;
+        fathom_disable();
+        t = pipeline();
+        off = t < off ? t : off;
+    }
+    fathom_enable();
+    printf("pipeline_off %.4f ms\npipeline_on %.4f ms\npipeline_overhead %.3f %%\n", off * 1e3,
+           on * 1e3, 100 * (on / off - 1));
+}
+
 int main(int argc, char **argv)
 {
     struct fathom_config cfg = { .size = sizeof cfg, .no_percentiles = 1 };
@@ -268,6 +340,12 @@ int main(int argc, char **argv)
 #ifdef HAVE_LTTNG
         show_both("lttng_pair", run_lttng);
 #endif
+    }
+    if (!percentiles) {
+        accuracy(1e3);
+        accuracy(1e5);
+        accuracy(1e7);
+        overhead_of_pipeline();
     }
     amortised(percentiles ? "aggregate_percentiles" : "aggregate", FATHOM_MODE_AGGREGATE, zones);
     amortised(percentiles ? "trace_percentiles" : "trace", FATHOM_MODE_TRACE, zones);

@@ -451,7 +451,7 @@ struct fathom_zone fathom_begin_(struct fathom_site *s)
     struct fathom_thread_ *t = fathom_thread_now_;
     struct fathom_node_ *n;
 
-    if (t && FATHOM_GET_(s->mode) == 3) {
+    if (t && FATHOM_GET_(s->mode) != 2 && FATHOM_GET_(s->mode) != 0) {
         n = t->cache[fathom_slot_(t->cur, s)];
         if (n && n->parent == t->cur && FATHOM_GET_(n->site) == s)
             return begin_special(rt_of(t), n);
