@@ -94,6 +94,14 @@ static int open_regular(const char *path)
     return fd;
 }
 
+static bool has_build_id(int fd, const struct col_mapping *w)
+{
+    struct col_elf elf;
+
+    return w->build_id_size && col_elf_read(fd, &elf) && elf.build_id_size == w->build_id_size &&
+           memcmp(elf.build_id, w->build_id, w->build_id_size) == 0;
+}
+
 /* Try the ways to the file that W mapped, the surest first. */
 static int open_file(const struct col_mapping *w)
 {
@@ -108,12 +116,11 @@ static int open_file(const struct col_mapping *w)
         snprintf(tries[2], sizeof tries[2], "%s", w->path);
     snprintf(tries[3], sizeof tries[3], "/proc/%" PRId64 "/exe", w->pid);
     for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
-        int fd = -1;
+        int fd = open_regular(tries[i]);
+        /* The program itself is not known by its path to be this file. */
+        bool right = fd >= 0 && (i == 3 && !w->inode ? has_build_id(fd, w) : same_file(fd, w));
 
-        if (i == 3 && !w->inode) /* only a number can tell that it is this file */
-            continue;
-        fd = open_regular(tries[i]);
-        if (fd >= 0 && same_file(fd, w))
+        if (right)
             return fd;
         if (fd >= 0)
             close(fd);

@@ -60,9 +60,10 @@ static int take_pin(const char *text, cpu_set_t *set, struct err *e)
         return err_set(e, ERR_USAGE, "--pin: \"%s\" is not a list of CPUs such as 0,2-3", text);
     if (sched_getaffinity(0, sizeof ours, &ours) < 0)
         return 0;
-    CPU_AND(&ours, &ours, set);
-    if (!CPU_COUNT(&ours))
+    /* Only the kernel knows which CPUs may be had: we may be pinned to others ourselves. */
+    if (sched_setaffinity(0, sizeof *set, set) < 0)
         return err_set(e, ERR_USAGE, "--pin: no CPU of \"%s\" may be used here", text);
+    sched_setaffinity(0, sizeof ours, &ours);
     return 0;
 }
 

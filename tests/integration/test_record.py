@@ -192,6 +192,15 @@ class Record(Case):
                status=128 + signal.SIGTERM)
         self.assertGreaterEqual(Recording(self.out).number("duration_ns"), 0.5e9)
 
+    def test_a_program_that_is_deleted_while_it_runs_keeps_its_names(self):
+        def check():
+            gone = self.dir / "gone"
+            shutil.copy(workload("split"), gone)
+            r = Recording(self.record("sh", "-c", f"'{gone}' 200 & sleep 0.5; rm '{gone}'; wait"))
+            r.need_samples(100)
+            self.assertGreater(r.share_with("spin"), 80)
+        self.eventually(check)
+
     def test_a_delay_leaves_the_beginning_out(self):
         r = Recording(self.record(workload("deep"), "30000", options=["--delay", "0.2"]))
         for s in r.samples:
