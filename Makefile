@@ -18,16 +18,18 @@ demo: configure
 	@ninja -C build --quiet
 	@tools/demo
 
-test: setup
+test:
+	@tools/setup test
 	@tests/run
 
-bench: setup
-	@tools/setup bench
+bench:
+	@tools/setup "test bench"
 	@tools/configure build
 	@ninja -C build --quiet
 	@bench/run $(BENCH)
 
-fuzz: setup
+fuzz:
+	@tools/setup test
 	@fuzz/run $(FUZZ)
 
 lint:
