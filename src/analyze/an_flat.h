@@ -20,7 +20,8 @@ double an_share_pct(int64_t weight, const struct an_sum *all);
 /* 95 % interval of a share, in percent. */
 struct interval an_share_interval(int64_t weight, const struct an_sum *all);
 
-enum an_by { AN_BY_FUNCTION, AN_BY_LINE, AN_BY_MODULE, AN_BY_THREAD, AN_BY_PROCESS };
+enum an_by { AN_BY_FUNCTION, AN_BY_LINE, AN_BY_MODULE, AN_BY_THREAD, AN_BY_PROCESS,
+             AN_BY_COMMAND };
 
 struct an_row {
     const char *name;  /* of the function, never NULL; the module's by module */

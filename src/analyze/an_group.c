@@ -8,7 +8,7 @@
 
 static const char *const by_names[] = {
     [AN_BY_FUNCTION] = "function", [AN_BY_LINE] = "line",       [AN_BY_MODULE] = "module",
-    [AN_BY_THREAD] = "thread",     [AN_BY_PROCESS] = "process",
+    [AN_BY_THREAD] = "thread",     [AN_BY_PROCESS] = "process", [AN_BY_COMMAND] = "command",
 };
 
 const char *an_by_name(enum an_by by)
@@ -26,7 +26,7 @@ static int parse_level(struct an_levels *l, const char *word, size_t n, struct e
             return 0;
         }
     err_set(e, ERR_USAGE, "--by: there is no \"%.*s\"", (int)n, word);
-    err_hint(e, "process, thread, module, function and line are known, joined by commas");
+    err_hint(e, "command, process, thread, module, function and line are known, joined by commas");
     return -1;
 }
 
@@ -84,6 +84,23 @@ static const char *named_id(struct keys *k, const char *name, int64_t id)
     return arena_strndup(&k->g->arena, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 
+/* The process of a sample, NULL when it has none. */
+static const struct process *process_of(const struct profile *p, const struct sample *m)
+{
+    uint32_t process = m->thread ? p->thread.v[m->thread - 1].process : 0;
+
+    return process ? &p->process.v[process - 1] : NULL;
+}
+
+static const char *process_name(struct keys *k, const struct process *x, bool with_id)
+{
+    const char *name = x ? profile_string(k->s->profile, x->name) : "";
+
+    if (!x)
+        return "[no process]";
+    return with_id ? named_id(k, name, x->pid) : *name ? name : "?";
+}
+
 static struct an_group describe(struct keys *k, enum an_by by, const struct sample *m,
                                 const struct leaf *l)
 {
@@ -97,11 +114,9 @@ static struct an_group describe(struct keys *k, enum an_by by, const struct samp
         return (struct an_group){
             .name = t ? named_id(k, profile_string(p, t->name), t->tid) : "[no thread]" };
     case AN_BY_PROCESS:
-        if (!t || !t->process)
-            return (struct an_group){ .name = "[no process]" };
+    case AN_BY_COMMAND:
         return (struct an_group){
-            .name = named_id(k, profile_string(p, p->process.v[t->process - 1].name),
-                             p->process.v[t->process - 1].pid) };
+            .name = process_name(k, process_of(p, m), by == AN_BY_PROCESS) };
     case AN_BY_MODULE:
         return (struct an_group){ .name = *module ? module : "[unknown]" };
     case AN_BY_LINE:
@@ -124,6 +139,7 @@ static uint64_t identity(const struct keys *k, enum an_by by, const struct sampl
     switch (by) {
     case AN_BY_THREAD: return m->thread;
     case AN_BY_PROCESS: return m->thread ? p->thread.v[m->thread - 1].process : 0;
+    case AN_BY_COMMAND: return process_of(p, m) ? process_of(p, m)->name + 1ull : 0;
     case AN_BY_MODULE: return l->module;
     case AN_BY_LINE: return hash_pair(function, l->line);
     default: return function;

@@ -7,7 +7,7 @@
 #include "analyze/an_flat.h"
 #include "base/trie.h"
 
-enum { AN_GROUP_LEVELS = 5 };
+enum { AN_GROUP_LEVELS = 6 };
 
 struct an_levels {
     enum an_by by[AN_GROUP_LEVELS];

@@ -150,15 +150,17 @@ void an_quality_lines(const struct profile *p, struct out *o)
     double own = quality(p, "recorder_cpu_ns"), target = quality(p, "target_cpu_ns");
 
     if (samples >= 0)
-        say(&l, "%s samples", human_count((int64_t)samples).s);
+        say(&l, "%s sample%s", human_count((int64_t)samples).s, samples == 1 ? "" : "s");
     if (lost >= 0)
         say(&l, "%s lost", human_count((int64_t)lost).s);
     say_rate(&l, p);
     say_meta(&l, p, "events", "");
     say_stacks(&l, p, samples);
     say_meta(&l, p, "rung", "");
-    if (own >= 0 && target > 0)
+    if (own >= 0 && target > own)
         say(&l, "recorder %s CPU (%.1f %%)", human_ns(own).s, 100 * own / target);
+    else if (own >= 0 && target > 0)
+        say(&l, "recorder %s CPU", human_ns(own).s);
     end_line(&l);
     say_troubles(p, o);
 }

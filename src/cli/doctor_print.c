@@ -74,7 +74,7 @@ static void put_binary(const struct doctor_findings *f, struct out *o, const str
 {
     char title[512];
 
-    snprintf(title, sizeof title, "%s", f->target);
+    snprintf(title, sizeof title, "%s%s", f->binary.is_process ? "process " : "", f->target);
     term_clean(title, strlen(title));
     put_title(o, term, title);
     put_facts(&f->binary.facts, o, term);

@@ -15,6 +15,28 @@ static enum term_style heat(double pct)
     return pct >= 10 ? TERM_HOT : pct >= 2 ? TERM_WARM : TERM_PLAIN;
 }
 
+static void put_other_metrics(const struct report *r, struct out *o)
+{
+    for (uint32_t i = 1; i <= r->p->metric.n; i++)
+        if (i != r->metric)
+            out_printf(o, "%s -m %s", i == 1 + (r->metric == 1) ? "; also:" : ",",
+                       profile_string(r->p, r->p->metric.v[i - 1].name));
+}
+
+/* What to do about an empty table: most often the program slept. */
+static void put_no_samples(const struct report *r, struct out *o)
+{
+    bool ours = *profile_meta(r->p, "quality.samples") && !*r->p->damage;
+
+    out_str(o, "no samples");
+    if (r->p->metric.n > 1 && !*r->p->damage)
+        put_other_metrics(r, o);
+    else if (ours)
+        out_str(o, ": it hardly used the CPU; fathom record --wall shows waiting, a higher -F "
+                   "short runs");
+    out_char(o, '\n');
+}
+
 static void put_header(const struct report *r, struct out *o)
 {
     const char *metric = r->metric
@@ -27,13 +49,18 @@ static void put_header(const struct report *r, struct out *o)
     if (o->written + o->buf.n > before)
         out_char(o, '\n');
     if (!r->all.samples)
-        out_str(o, "no samples\n");
+        put_no_samples(r, o);
     else if (strcmp(r->unit, "samples") == 0)
         out_printf(o, "%s samples\n\n", human_count(r->all.weight).s);
     else
-        out_printf(o, "%s: %s in %s %s\n\n", metric,
+        out_printf(o, "%s: %s in %s %s%s", metric,
                    human_weight((double)r->all.weight, r->unit).s,
-                   human_u64(r->all.samples).s, r->exact ? "events" : "samples");
+                   human_u64(r->all.samples).s, r->exact ? "event" : "sample",
+                   r->all.samples == 1 ? "" : "s");
+    if (r->all.samples && strcmp(r->unit, "samples") != 0) {
+        put_other_metrics(r, o);
+        out_str(o, "\n\n");
+    }
 }
 
 /* Half the width of the interval at its wider side: what to add after "plus or minus". */

@@ -1,9 +1,11 @@
 /* doc_binary.c - what a binary is, what that means for a profile, and how to record it.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "doctor/doc_build.h"
@@ -250,6 +252,7 @@ int doc_binary(struct doc_binary *b, const char *path, struct err *e)
 {
     char real[4096], target[4200];
     struct sym_module *m;
+    struct stat st;
     int rc;
 
     snprintf(real, sizeof real, "%s", path);
@@ -258,12 +261,18 @@ int doc_binary(struct doc_binary *b, const char *path, struct err *e)
         snprintf(real, sizeof real, "/proc/%s/exe", path);
         snprintf(target, sizeof target, "-p %s", path);
         if (access(real, R_OK) != 0)
-            return err_sys(e, "process %s", path);
+            return errno == ENOENT ? err_set(e, ERR_MISSING, "there is no process %s", path)
+                                   : err_sys(e, "process %s", path);
     }
+    if (stat(real, &st) < 0)
+        return err_sys(e, "%s", path);
+    if (S_ISDIR(st.st_mode))
+        return err_set(e, ERR_FORMAT, "%s is a folder, not a program", path);
     m = sym_module_open(&(struct sym_request){ .path = real });
     rc = doc_binary_module(b, m, target, e);
+    b->is_process = target[1] == 'p';
     sym_module_close(m);
-    return rc < 0 ? err_wrap(e, "%s", path) : 0;
+    return rc;
 }
 
 void doc_binary_release(struct doc_binary *b)

@@ -54,6 +54,7 @@ struct doc_binary {
     char verdict[160];
     char command[256]; /* how to record it */
     bool fast, instrumented;
+    bool is_process;
 };
 /* PATH is an ELF file or a process id.  -1 when it is neither. */
 int doc_binary(struct doc_binary *b, const char *path, struct err *e);

@@ -16,7 +16,8 @@
 #include "formats/web.h"
 #include "text/human.h"
 
-enum { WIDTH = 1200, PAD = 12, TOP = 64, BOTTOM = 34, ROW = 17, BOX = 16 };
+enum { WIDTH = 1200, PAD = 12, TOP = 64, BOTTOM = 34, ROW = 17, BOX = 16,
+       HEADING = 96 }; /* pixels; characters of the heading */
 static const double MIN_PX = 0.1, CHAR_PX = 7.0;
 
 struct picture {
@@ -149,6 +150,19 @@ static void put_web_files(struct out *o, const char *names,
     web_put_all(o, names, names + strlen(names), put);
 }
 
+/* The title, cut to what fits beside the search. */
+static void put_heading(struct out *o, const char *title)
+{
+    size_t n = 0, characters = 0;
+
+    for (; title[n] && characters < HEADING; characters++)
+        for (n++; ((unsigned char)title[n] & 0xc0) == 0x80;)
+            n++;
+    put_text(o, title, n);
+    if (title[n])
+        out_str(o, "…");
+}
+
 static void put_head(struct out *o, const struct picture *p)
 {
     unsigned height = TOP + p->rows * ROW + BOTTOM;
@@ -163,7 +177,7 @@ static void put_head(struct out *o, const struct picture *p)
     put_web_files(o, "svg/flame.css", web_put);
     out_printf(o, "</style>\n<rect id=\"paper\" width=\"100%%\" height=\"100%%\"/>\n"
                   "<text id=\"heading\" x=\"%d\" y=\"28\">", WIDTH / 2);
-    put_text(o, p->title, strlen(p->title));
+    put_heading(o, p->title);
     out_printf(o, "</text>\n<text id=\"about\" x=\"%d\" y=\"48\">", WIDTH / 2);
     put_weight(o, p, p->total[0]);
     if (strcmp(p->metric, p->unit) != 0) {
