@@ -138,7 +138,7 @@ static void say_troubles(const struct profile *p, struct out *o)
                        human_count((int64_t)n).s, at + 2);
     }
     say_alone(o, "note: ", profile_meta(p, "events_why"));
-    say_alone(o, "note: ", profile_meta(p, "rung_why"));
+    say_alone(o, "note: user space only: ", profile_meta(p, "rung_why"));
     say_alone(o, "      ", profile_meta(p, "remedy"));
     say_alone(o, "damaged: ", p->damage);
 }

@@ -236,7 +236,7 @@ static void summarise(const char *path, uint64_t bytes, const struct col_summary
     say_stacks(s);
     fprintf(stderr, "\n%s, recorder used %s of CPU", s->rung, human_ns((double)s->own_cpu_ns).s);
     if (s->why[0])
-        fprintf(stderr, "; %s", s->why);
+        fprintf(stderr, "; user space only: %s", s->why);
     if (named)
         fprintf(stderr, "\nwrote %s to %s; next: fathom report%s%s\n", human_bytes((double)bytes).s,
                 path, is_default ? "" : " ", is_default ? "" : path);

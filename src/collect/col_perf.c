@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "collect/col_parse.h"
+#include "collect/col_proc.h"
 
 enum {
     SIDE_BYTES = 512 << 10,     /* some 400 started programs */
@@ -25,22 +26,12 @@ enum {
 
 static int parse_cpus(const char *text, struct col_perf *p)
 {
-    while (*text) {
-        char *end;
-        long low = strtol(text, &end, 10), high = low;
+    struct col_cpus cpus = { 0 };
+    int rc = col_proc_cpus(text, &cpus);
 
-        if (end == text)
-            return -1;
-        if (*end == '-')
-            high = strtol(end + 1, &end, 10);
-        if (low < 0 || high < low || high > 1 << 16)
-            return -1;
-        p->cpu = mem_realloc(p->cpu, (p->n_cpus + (size_t)(high - low) + 1) * sizeof *p->cpu);
-        for (; low <= high; low++)
-            p->cpu[p->n_cpus++] = (int)low;
-        text = end + (*end == ',');
-    }
-    return p->n_cpus ? 0 : -1;
+    p->cpu = cpus.v;
+    p->n_cpus = cpus.n;
+    return rc;
 }
 
 int col_perf_init(struct col_perf *p, const struct col_plan *plan, struct err *e)

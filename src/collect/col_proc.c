@@ -13,6 +13,25 @@
 
 #include "base/map.h"
 
+int col_proc_cpus(const char *text, struct col_cpus *cpus)
+{
+    while (*text && *text != '\n') {
+        char *end;
+        long low = strtol(text, &end, 10), high = low;
+
+        if (end == text)
+            return -1;
+        if (*end == '-')
+            high = strtol(end + 1, &end, 10);
+        if (low < 0 || high < low || high > 1 << 16 || (*end && *end != ',' && *end != '\n'))
+            return -1;
+        for (; low <= high; low++)
+            vec_push(cpus, (int)low);
+        text = end + (*end == ',');
+    }
+    return cpus->n ? 0 : -1;
+}
+
 long col_proc_comm(int64_t pid, int64_t tid, char *name, size_t cap)
 {
     char path[96];

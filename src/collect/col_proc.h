@@ -25,6 +25,13 @@ bool col_proc_maps_line(char *line, struct col_mapping *w);
 void col_proc_root(int64_t pid, uint64_t *mount_ns, int *root_fd);
 int64_t col_proc_inner_pid(int64_t pid); /* its number in its own pid namespace */
 
+struct col_cpus {
+    int *v;
+    size_t n, cap;
+};
+/* The CPUs of "0,2-3", a line break after it allowed; -1 when TEXT is no such list. */
+int col_proc_cpus(const char *text, struct col_cpus *cpus);
+
 /* Threads of PID; returns how many were put into TIDS (a VEC the caller frees). */
 struct col_tids {
     int *v;

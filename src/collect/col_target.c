@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "collect/col_proc.h"
 
 /* After a signal the program has this long to end before its recording is closed. */
 static const uint64_t grace_ns = 2000000000u;
@@ -34,22 +35,15 @@ int col_target_init(struct col_target *t, struct err *e)
 
 static int parse_pin(const char *text, cpu_set_t *set)
 {
-    CPU_ZERO(set);
-    while (*text) {
-        char *end;
-        long low = strtol(text, &end, 10), high = low;
+    struct col_cpus cpus = { 0 };
+    int rc = col_proc_cpus(text, &cpus);
 
-        if (end == text)
-            return -1;
-        if (*end == '-')
-            high = strtol(end + 1, &end, 10);
-        if (low < 0 || high < low || high >= CPU_SETSIZE || (*end && *end != ','))
-            return -1;
-        for (; low <= high; low++)
-            CPU_SET((size_t)low, set);
-        text = end + (*end == ',');
-    }
-    return CPU_COUNT(set) ? 0 : -1;
+    CPU_ZERO(set);
+    for (size_t i = 0; i < cpus.n; i++)
+        if (cpus.v[i] < CPU_SETSIZE)
+            CPU_SET((size_t)cpus.v[i], set);
+    vec_release(&cpus);
+    return rc;
 }
 
 static int take_pin(const char *text, cpu_set_t *set, struct err *e)

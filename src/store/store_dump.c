@@ -37,19 +37,6 @@ static void put_quoted(struct out *o, const struct store_text *t)
     out_char(o, '"');
 }
 
-static uint64_t number_in(const unsigned char *field, const struct store_column *k)
-{
-    uint64_t x;
-    uint32_t small;
-
-    if (k->size == 8) {
-        memcpy(&x, field, 8);
-        return x;
-    }
-    memcpy(&small, field, 4);
-    return k->is_signed ? (uint64_t)(int32_t)small : small;
-}
-
 static double real_in(const unsigned char *field)
 {
     double x;
@@ -73,9 +60,9 @@ static void put_text_value(struct dump *d, const struct store_column *k,
     } else if (k->kind == STORE_REAL) {
         out_printf(d->out, "%.17g", real_in(field));
     } else if (k->is_signed) {
-        out_i64(d->out, (int64_t)number_in(field, k));
+        out_i64(d->out, (int64_t)store_table_field(field, k));
     } else {
-        out_u64(d->out, number_in(field, k));
+        out_u64(d->out, store_table_field(field, k));
     }
 }
 
@@ -92,9 +79,9 @@ static void put_json_value(struct dump *d, const struct store_column *k,
     } else if (k->kind == STORE_REAL) {
         json_real(&d->json, real_in(field));
     } else if (k->is_signed) {
-        json_i64(&d->json, (int64_t)number_in(field, k));
+        json_i64(&d->json, (int64_t)store_table_field(field, k));
     } else {
-        json_u64(&d->json, number_in(field, k));
+        json_u64(&d->json, store_table_field(field, k));
     }
 }
 

@@ -87,7 +87,7 @@ struct store_column {
     enum store_kind kind;
     enum store_type refers; /* STORE_none unless REF, ID or PARENT */
     uint16_t offset, size;  /* in the record */
-    bool is_signed;         /* the field, for printing */
+    bool is_signed;         /* the field */
 };
 
 struct store_chunk {
@@ -100,5 +100,8 @@ struct store_chunk {
 
 /* By type; [0] is unused. */
 extern const struct store_chunk store_chunks[STORE_TYPES];
+
+/* The number in a FIELD of four or eight bytes of a record, sign-extended where it has one. */
+uint64_t store_table_field(const unsigned char *field, const struct store_column *k);
 
 #endif

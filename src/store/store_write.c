@@ -46,19 +46,6 @@ static struct store_writer *writer_of(struct sink *s)
     return (struct store_writer *)((char *)s - offsetof(struct store_writer, sink));
 }
 
-static uint64_t get_field(const unsigned char *field, const struct store_column *k)
-{
-    uint64_t x;
-    uint32_t small;
-
-    if (k->size == 8) {
-        memcpy(&x, field, 8);
-        return x;
-    }
-    memcpy(&small, field, 4);
-    return k->kind == STORE_INT ? (uint64_t)(int32_t)small : small;
-}
-
 static void put_column(struct table *t, uint8_t i, const struct store_column *k,
                        const unsigned char *field)
 {
@@ -71,7 +58,7 @@ static void put_column(struct table *t, uint8_t i, const struct store_column *k,
         buf_add(&t->bytes[i], text.p, text.n);
         return;
     }
-    x = get_field(field, k);
+    x = store_table_field(field, k);
     if (k->kind == STORE_UINT) {
         buf_uleb(&t->column[i], x);
     } else if (k->kind == STORE_INT) {

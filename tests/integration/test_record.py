@@ -52,6 +52,12 @@ class Record(Case):
             fathom("record", "-o", self.out, "--", "sh", "-c", script, status=status)
             self.assertEqual(Recording(self.out).meta["exit_status"], str(status))
 
+    def test_samples_of_user_space_alone_are_not_called_those_of_the_kernel(self):
+        fathom("record", "-e", "cpu-clock:u", "-o", self.out, "--", "true")
+        meta = Recording(self.out).meta
+        self.assertEqual(meta["rung"], "user")
+        self.assertNotIn("rate_achieved", meta)
+
     def test_the_older_file_is_kept(self):
         fathom("record", "-o", self.out, "true")
         first = self.out.read_bytes()
@@ -71,7 +77,8 @@ class Record(Case):
         self.assertTrue((self.dir / "profile.fathom").exists())
 
     def test_standard_output_carries_a_profile(self):
-        done = run(FATHOM, "record", "-o", "-", "--", "sh", "-c", "exec >/dev/null; true", text=False)
+        done = run(FATHOM, "record", "-o", "-", "--", "echo", "not a record", text=False)
+        self.assertIn(b"not a record", done.stderr)
         self.out.write_bytes(done.stdout)
         self.assertEqual(Recording(self.out).meta["exit_status"], "0")
 
