@@ -20,7 +20,6 @@ void callgraph_release(struct callgraph *g)
     vec_release(&g->function);
     vec_release(&g->line);
     vec_release(&g->value);
-    vec_release(&g->taken);
     vec_release(&g->edge_self);
     vec_release(&g->edge);
     umap_release(&g->function_of);
@@ -203,7 +202,7 @@ static void give_line(struct callgraph *g, uint32_t line, uint32_t below, const 
     for (size_t i = 0; i < g->n_values; i++) {
         m.metric = g->metric[i];
         m.weight = part[i];
-        g->taken.v[line * g->n_values + i] += part[i];
+        g->value.v[line * g->n_values + i] -= part[i];
         if (m.weight && g->in->out->sample)
             g->in->out->sample(g->in->out, &m);
     }
@@ -215,31 +214,28 @@ static void take_lines(struct callgraph *g, uint32_t function, uint32_t below, i
 {
     for (uint32_t at = g->function.v[function].first_line; at && want > 0;
          at = g->line.v[at - 1].next) {
-        const int64_t *v = g->value.v + (at - 1) * g->n_values;
-        const int64_t *taken = g->taken.v + (at - 1) * g->n_values;
-        int64_t part[CALLGRAPH_MAX_VALUES], left = v[0] - taken[0];
+        const int64_t *rest = g->value.v + (at - 1) * g->n_values;
+        int64_t part[CALLGRAPH_MAX_VALUES];
 
-        if (left <= 0)
+        if (rest[0] <= 0)
             continue;
-        part[0] = left < want ? left : want;
-        for (size_t i = 1; i < g->n_values; i++) {
-            int64_t rest = v[i] - taken[i];
-            double share = (double)v[i] * (double)part[0] / (double)v[0];
-
-            part[i] = part[0] == left || share >= (double)rest ? rest : (int64_t)share;
-        }
+        part[0] = rest[0] < want ? rest[0] : want;
+        for (size_t i = 1; i < g->n_values; i++)
+            part[i] = part[0] == rest[0]
+                          ? rest[i]
+                          : (int64_t)((double)rest[i] * (double)part[0] / (double)rest[0]);
         want -= part[0];
         give_line(g, at - 1, below, part);
     }
 }
 
-/* A function known by one line only: every value on its own. */
+/* A function known by one line only, and what each way to it costs: every value on its own. */
 static void take_one(struct callgraph *g, uint32_t line, uint32_t below, const double *want)
 {
     int64_t part[CALLGRAPH_MAX_VALUES];
 
     for (size_t i = 0; i < g->n_values; i++) {
-        int64_t rest = g->value.v[line * g->n_values + i] - g->taken.v[line * g->n_values + i];
+        int64_t rest = g->value.v[line * g->n_values + i];
 
         part[i] = want[i] >= (double)rest ? rest : (int64_t)want[i];
     }
@@ -253,8 +249,7 @@ static void give_rest(struct callgraph *g, uint32_t function, uint32_t below)
         bool any = false;
 
         for (size_t i = 0; i < g->n_values; i++) {
-            part[i] = g->value.v[(at - 1) * g->n_values + i] -
-                      g->taken.v[(at - 1) * g->n_values + i];
+            part[i] = g->value.v[(at - 1) * g->n_values + i];
             any |= part[i] != 0;
         }
         if (any)
@@ -295,19 +290,13 @@ static void give_self(struct walk *w, const struct node *n)
     }
     if (!f->first_line)
         return;
-    for (size_t i = 0; i < g->n_values; i++) {
-        if (e && e->has_self)
+    if (e && e->has_self && f->first_line == f->last_line) {
+        for (size_t i = 0; i < g->n_values; i++)
             want[i] = e->cost > 0 ? (double)g->edge_self.v[e->self + i] * (n->cost / e->cost) : 0;
-        else
-            want[i] = whole > 0 ? n->cost / whole * (double)g->value.v[(f->first_line - 1) *
-                                                                       g->n_values + i]
-                                : 0;
-    }
-    if (f->first_line == f->last_line)
         take_one(g, f->first_line - 1, n->below, want);
-    else
-        take_lines(g, n->function, n->below, whole > 0 ? (int64_t)(f->self * (n->cost / whole))
-                                                       : 0);
+    } else if (whole > 0) {
+        take_lines(g, n->function, n->below, (int64_t)(f->self * (n->cost / whole)));
+    }
 }
 
 static void follow(struct walk *w, uint32_t at)
@@ -358,10 +347,6 @@ void callgraph_give(struct callgraph *g)
     struct walk w = { .g = g };
 
     w.least = smallest_share * sum_up(g);
-    vec_reserve(&g->taken, g->value.n);
-    g->taken.n = g->value.n;
-    if (g->taken.n)
-        memset(g->taken.v, 0, g->taken.n * sizeof *g->taken.v);
     for (uint32_t i = 0; i < g->function.n; i++) {
         const struct callgraph_function *f = &g->function.v[i];
         double from_outside = f->self + f->out - f->in;

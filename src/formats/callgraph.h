@@ -48,8 +48,7 @@ struct callgraph {
     uint32_t metric[CALLGRAPH_MAX_VALUES];
     VEC(struct callgraph_function) function;
     VEC(struct callgraph_line) line;
-    VEC(int64_t) value; /* line index * n_values */
-    VEC(int64_t) taken; /* the same: what was given to stacks */
+    VEC(int64_t) value; /* line index * n_values: what has not been given to stacks yet */
     VEC(int64_t) edge_self;
     VEC(struct callgraph_edge) edge;
     struct umap function_of, line_of, edge_of;
