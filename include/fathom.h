@@ -34,6 +34,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -580,7 +581,37 @@ struct fathom_op { int unused; };
 struct fathom_plan { uint32_t skip, wait, warmup, active, repeat; };
 struct fathom_advice { size_t size; };
 struct fathom_slower { size_t size; };
-struct fathom_lock { const char *name; };
+struct fathom_lock { const char *name; void *wait, *hold; uint64_t held_since; };
+
+/* Plain timing stays. */
+static inline uint64_t fathom_now_ns(void)
+{
+    struct timespec t;
+
+#ifdef CLOCK_MONOTONIC
+    clock_gettime(CLOCK_MONOTONIC, &t);
+#else
+    timespec_get(&t, TIME_UTC);
+#endif
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t fathom_cycles(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    return fathom_now_ns();
+#endif
+}
+
+static inline int fathom_nothing_(void) { return 0; }
+static inline struct fathom_zone fathom_no_zone_(void)
+{
+    struct fathom_zone z = { 0 };
+
+    return z;
+}
 
 #define FATHOM_ZONE(name) ((void)0)
 #define FATHOM_FUNC() ((void)0)
@@ -602,25 +633,25 @@ struct fathom_lock { const char *name; };
 #define FATHOM_FREE(pool, bytes) ((void)0)
 #define FATHOM_CONTEXT(name) ((void)0)
 
-#define fathom_start(cfg) (0)
-#define fathom_enable() (0)
+#define fathom_start(cfg) fathom_nothing_()
+#define fathom_enable() fathom_nothing_()
 #define fathom_disable() ((void)0)
-#define fathom_enabled() (0)
+#define fathom_enabled() fathom_nothing_()
 #define fathom_clear() ((void)0)
-#define fathom_mode(pattern, mode) (0)
-#define fathom_sample(pattern, every) (0)
-#define fathom_schedule(plan, ready, arg) (0)
+#define fathom_mode(pattern, mode) fathom_nothing_()
+#define fathom_sample(pattern, every) fathom_nothing_()
+#define fathom_schedule(plan, ready, arg) fathom_nothing_()
 #define fathom_step() ((void)0)
-#define fathom_each(context, per_thread, visit, arg) (0)
-#define fathom_report(to, format, context) (0)
-#define fathom_export(path, format) (0)
-#define fathom_report_text(text, cap, format, context) (0L)
-#define fathom_lost(cause) ((uint64_t)0)
-#define fathom_overhead_ns() ((uint64_t)0)
-#define fathom_memory_bytes() ((uint64_t)0)
-#define fathom_advise(visit, arg) (0)
-#define fathom_save_baseline(path) (0)
-#define fathom_check_baseline(path, tolerance, visit, arg) (0)
+#define fathom_each(context, per_thread, visit, arg) fathom_nothing_()
+#define fathom_report(to, format, context) fathom_nothing_()
+#define fathom_export(path, format) fathom_nothing_()
+#define fathom_report_text(text, cap, format, context) ((long)fathom_nothing_())
+#define fathom_lost(cause) ((uint64_t)fathom_nothing_())
+#define fathom_overhead_ns() ((uint64_t)fathom_nothing_())
+#define fathom_memory_bytes() ((uint64_t)fathom_nothing_())
+#define fathom_advise(visit, arg) fathom_nothing_()
+#define fathom_save_baseline(path) fathom_nothing_()
+#define fathom_check_baseline(path, tolerance, visit, arg) fathom_nothing_()
 #define fathom_op_bytes(op, bytes) ((void)0)
 #define fathom_op_work(op, work) ((void)0)
 #define fathom_op_tag(op, tag) ((void)0)
@@ -628,11 +659,11 @@ struct fathom_lock { const char *name; };
 #define fathom_op_label(op, label) ((void)0)
 #define fathom_thread_name(name) ((void)0)
 #define fathom_context_now() ((fathom_context)0)
-#define fathom_context_enter(c) ((struct fathom_zone){ 0 })
-#define fathom_context_leave(z) ((void)0)
-#define fathom_lock_wait(l) ((struct fathom_zone){ 0 })
-#define fathom_lock_got(l, z) ((void)0)
-#define fathom_lock_release(l) ((void)0)
+#define fathom_context_enter(c) ((void)(c), fathom_no_zone_())
+#define fathom_context_leave(z) ((void)(z))
+#define fathom_lock_wait(l) ((void)(l), fathom_no_zone_())
+#define fathom_lock_got(l, z) ((void)(l), (void)(z))
+#define fathom_lock_release(l) ((void)(l))
 
 #endif /* FATHOM_OFF */
 
