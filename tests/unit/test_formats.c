@@ -1,122 +1,81 @@
-/* test_formats.c - opening whatever is a profile.  SPDX-License-Identifier: Apache-2.0 */
+/* test_formats.c - the small readers that importers stand on.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/marshal.h"
+#include "formats/protobuf.h"
+#include "formats/textscan.h"
 #include "test.h"
 
-#include <zlib.h>
-#include <zstd.h>
-
-#include "formats/formats.h"
-#include "store/store.h"
-#include "store_sample.h"
-
-static struct buf sample_file(void)
+TEST(scan_line_takes_both_line_ends_and_a_last_line_without_one)
 {
-    struct out o = out_memory();
-    struct store_writer *w = store_writer_to(&o);
-    struct sink *s = store_writer_sink(w);
-    struct err e = { 0 };
+    struct scan_text rest = scan_of("a\r\n\nb", 5), line;
 
-    sample_definitions(s);
-    sample_events(s, 40);
-    sample_rest(s);
-    CHECK_EQ(s->end(s, &e), 0);
-    CHECK_EQ(store_writer_bytes(w), o.buf.n);
-    store_writer_free(w);
-    return o.buf;
+    CHECK(scan_line(&rest, &line) && scan_is(line, "a"));
+    CHECK(scan_line(&rest, &line) && line.n == 0);
+    CHECK(scan_line(&rest, &line) && scan_is(line, "b"));
+    CHECK(!scan_line(&rest, &line));
 }
 
-static void check_opens(const void *data, size_t size, const char *damage)
+TEST(scan_u64_stays_at_the_largest_number_when_there_are_too_many_digits)
 {
-    struct err e = { 0 };
-    struct profile *p = format_open(test_file(data, size), &e);
+    struct scan_text t = scan_of("99999999999999999999999x", 24);
+    uint64_t x;
 
-    if (!p)
-        test_fail(__FILE__, __LINE__, "%s", e.msg);
-    CHECK_EQ(p->sample.n, 41);
-    CHECK(damage ? strstr(p->damage, damage) != NULL : p->damage[0] == 0);
-    profile_free(p);
+    CHECK(scan_u64(&t, &x));
+    CHECK(x == UINT64_MAX);
+    CHECK(scan_is(t, "x"));
 }
 
-static void check_refused(const void *data, size_t size, const char *why)
+TEST(scan_i64_leaves_a_lone_minus_alone)
 {
-    struct err e = { 0 };
+    struct scan_text t = scan_of("-x", 2);
+    int64_t x;
 
-    CHECK(format_open(test_file(data, size), &e) == NULL);
-    if (!strstr(e.msg, why))
-        test_fail(__FILE__, __LINE__, "\"%s\" lacks \"%s\"", e.msg, why);
+    CHECK(!scan_i64(&t, &x));
+    CHECK(scan_is(t, "-x"));
 }
 
-TEST(formats_open_own_file_whole_or_cut)
+TEST(protobuf_reads_what_it_wrote)
 {
-    struct buf file = sample_file();
+    struct buf b = { 0 };
+    size_t at = pb_begin(&b, 3);
+    struct pb_reader r;
+    uint64_t x, sum = 0;
 
-    check_opens(file.data, file.n, NULL);
-    check_opens(file.data, file.n - 1, "is cut");
-    buf_release(&file);
+    buf_uleb(&b, 1);
+    buf_uleb(&b, 300);
+    pb_end(&b, at);
+    pb_u64(&b, 4, 7);
+    r = pb_reader_of(cursor_of(b.data, b.n));
+    CHECK(pb_next(&r) && r.field == 3);
+    while (pb_each(&r, &x))
+        sum += x;
+    CHECK_EQ(sum, 301);
+    CHECK(pb_next(&r) && r.field == 4);
+    CHECK(pb_each(&r, &x) && x == 7 && !pb_each(&r, &x));
+    CHECK(!pb_next(&r) && !r.at.failed);
+    buf_release(&b);
 }
 
-static size_t gzip(const struct buf *b, unsigned char *to, size_t cap)
+TEST(protobuf_says_when_a_length_does_not_fit)
 {
-    z_stream z = { 0 };
+    static const unsigned char bytes[] = { 0x1a, 0x7f, 0x01 };
+    struct pb_reader r = pb_reader_of(cursor_of(bytes, sizeof bytes));
 
-    CHECK_EQ(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    z.next_in = b->data;
-    z.avail_in = (uInt)b->n;
-    z.next_out = to;
-    z.avail_out = (uInt)cap;
-    CHECK_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
-    deflateEnd(&z);
-    return z.total_out;
+    CHECK(!pb_next(&r));
+    CHECK(r.at.failed);
 }
 
-TEST(formats_open_through_gzip_and_zstd)
+TEST(marshal_keeps_numbers_of_every_size)
 {
-    struct buf file = sample_file();
-    unsigned char packed[65536];
-    size_t n = gzip(&file, packed, sizeof packed);
+    static const uint64_t numbers[] = { 0, 1, INT32_MAX, (uint64_t)INT32_MAX + 1, 1ull << 52 };
 
-    check_opens(packed, n, NULL);
-    check_opens(packed, n - 9, "is cut");
-    memcpy(packed + 40, "damage", 6);
-    check_refused(packed, n, "gzip");
-    n = ZSTD_compress(packed, sizeof packed, file.data, file.n, 3);
-    check_opens(packed, n, NULL);
-    memset(packed + 8, 0xff, 9);
-    check_refused(packed, n, "zstd");
-    buf_release(&file);
-}
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        struct buf b = { 0 };
+        struct marshal_reader r = { 0 };
 
-TEST(formats_refuse_a_file_that_unpacks_without_bound)
-{
-    struct buf zeros = { 0 };
-    size_t n = 100u << 20, cap = ZSTD_compressBound(n);
-    unsigned char *packed = malloc(cap);
-
-    buf_reserve(&zeros, n);
-    memset(zeros.data, 0, n);
-    n = ZSTD_compress(packed, cap, zeros.data, n, 1);
-    check_refused(packed, n, "grow");
-    free(packed);
-    buf_release(&zeros);
-}
-
-TEST(formats_say_why_a_file_is_refused)
-{
-    check_refused("", 0, "empty");
-    check_refused("\1\2\3\4 what is this", 17, "no profile");
-    check_refused("FATHOM\x07\n", 8, "version 7");
-}
-
-TEST(formats_fathom_writes_what_it_reads)
-{
-    struct buf file = sample_file();
-    struct err e = { 0 };
-    struct profile *p = format_open(test_file(file.data, file.n), &e);
-    struct out o = out_memory();
-
-    CHECK(p);
-    CHECK_EQ(format_find("fathom")->write(p, &(struct export_options){ 0 }, &o, &e), 0);
-    check_opens(o.buf.data, o.buf.n, NULL);
-    profile_free(p);
-    out_close(&o, NULL);
-    buf_release(&file);
+        marshal_int(&b, numbers[i]);
+        r.c = cursor_of(b.data, b.n);
+        CHECK(marshal_next(&r).number == (double)numbers[i]);
+        CHECK(!cur_left(&r.c));
+        buf_release(&b);
+    }
 }
