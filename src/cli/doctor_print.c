@@ -170,8 +170,9 @@ static void put_costs(const struct doctor_findings *f, struct out *o, const stru
     struct table t;
 
     put_title(o, term, "what recording costs this program");
-    out_printf(o, "  bare: %s CPU, %s wall; %zu rounds by turns\n",
-               human_ns(f->costs.bare_cpu_ns).s, human_ns(f->costs.bare_wall_ns).s, f->rounds);
+    out_printf(o, "  bare: %s CPU, %s wall; %zu round%s by turns\n",
+               human_ns(f->costs.bare_cpu_ns).s, human_ns(f->costs.bare_wall_ns).s, f->rounds,
+               f->rounds == 1 ? "" : "s");
     table_init(&t, columns, ARRAY_LEN(columns));
     t.indent = 2;
     for (size_t i = 0; i < f->costs.v.n; i++)

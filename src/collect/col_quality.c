@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "collect/col_proc.h"
 #include "collect/col_session.h"
 
 static void say(struct col_session *s, const char *key, const char *fmt, ...)
@@ -67,12 +68,15 @@ static void say_command(struct col_session *s)
 {
     const struct col_options *o = s->options;
     struct buf b = { 0 };
-    char folder[4096];
+    char folder[4096], name[64];
 
     for (size_t i = 0; o->command && o->command[i]; i++)
         buf_printf(&b, "%s%s", i ? " " : "", o->command[i]);
-    for (size_t i = 0; i < o->n_pids; i++)
-        buf_printf(&b, "%s%" PRId64, i ? "," : "process ", o->pids[i]);
+    for (size_t i = 0; i < o->n_pids; i++) {
+        buf_printf(&b, "%s%" PRId64, i ? ", " : "process ", o->pids[i]);
+        if (col_proc_comm(o->pids[i], o->pids[i], name, sizeof name) > 0)
+            buf_printf(&b, " (%.*s)", (int)strcspn(name, "\n"), name);
+    }
     if (o->system_wide)
         buf_str(&b, "whole machine");
     say(s, "command", "%s", buf_text(&b));
