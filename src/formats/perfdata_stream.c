@@ -45,6 +45,7 @@ static int unpack(struct perf_stream *s, struct err *e)
     size_t rc;
 
     /* What is left of the last record moves to the front. */
+    buf_reserve(&s->plain, UNPACK_STEP);
     memmove(s->plain.data, s->plain.data + s->plain_at, s->plain.n - s->plain_at);
     s->plain.n -= s->plain_at;
     s->plain_at = 0;
