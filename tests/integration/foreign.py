@@ -1,5 +1,6 @@
 """Checks of exported files against the rules of the formats' owners, for test_export.py."""
 import json
+import re
 
 
 def speedscope(data):
@@ -82,6 +83,31 @@ def firefox_self(data):
             name = thread["stringArray"][thread["funcTable"]["name"][func]]
             found[name] = found.get(name, 0) + weight
     return found
+
+
+def pprof_raw_self(text, metric):
+    """{function: own cost} from what `pprof -raw` prints; older ones give no columns of lines."""
+    samples, locations = text.split("Samples:\n")[1].split("Locations\n")
+    names = dict(re.findall(r"^ +(\d+): 0x[0-9a-f]+ (?:M=\d+ )?(.*?) \S*:\d+(?::\d+)? s=", locations,
+                            re.M))
+    types, *lines = samples.splitlines()
+    column = [t.split("/")[0] for t in types.split()].index(metric)
+    out = {}
+    for found in filter(None, (re.match(r"\s*([-\d ]+): (\d+)", line) for line in lines)):
+        weight = int(found.group(1).split()[column])
+        if weight:
+            name = names[found.group(2)]
+            out[name] = out.get(name, 0) + weight
+    return out
+
+
+def pprof_top(text):
+    """{function: (own share, share with callees)} in percent, from what `pprof -top` prints."""
+    out = {}
+    for line in text.split("cum%\n")[1].splitlines():
+        _, flat, _, _, cum, name = line.split(None, 5)
+        out[name.removesuffix(" (inline)")] = (float(flat.rstrip("%")), float(cum.rstrip("%")))
+    return out
 
 
 def chrome(data):
