@@ -49,7 +49,6 @@ static int unpack(struct perf_stream *s, struct err *e)
     memmove(s->plain.data, s->plain.data + s->plain_at, s->plain.n - s->plain_at);
     s->plain.n -= s->plain_at;
     s->plain_at = 0;
-    buf_reserve(&s->plain, UNPACK_STEP);
     out = (ZSTD_outBuffer){ s->plain.data + s->plain.n, UNPACK_STEP, 0 };
     if (!s->zstd)
         s->zstd = ZSTD_createDStream();
