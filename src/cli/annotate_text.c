@@ -106,7 +106,8 @@ static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
             near = near || pct(w, instr[k].self) >= w->v->min_pct;
         if (!near && !w->v->all_code)
             continue;
-        if (last != SIZE_MAX && last + 1 != i)
+        if (last != SIZE_MAX &&
+            instr[last].d.address + instr[last].d.size != instr[i].d.address)
             out_str(w->o, "                        ...\n");
         put_instr(w, &instr[i], gutter[i]);
         last = i;
