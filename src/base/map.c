@@ -14,6 +14,9 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
+/* More than any profile; /dev/zero and a pipe that never ends must not take all memory. */
+static const size_t MOST_BYTES = (size_t)4 << 30;
+
 static int read_all(struct map *m, int fd, struct err *e)
 {
     struct buf b = { 0 };
@@ -32,6 +35,10 @@ static int read_all(struct map *m, int fd, struct err *e)
         if (got == 0)
             break;
         b.n += (size_t)got;
+        if (b.n > MOST_BYTES) {
+            buf_release(&b);
+            return err_set(e, ERR_LIMIT, "more than 4 GiB came from a pipe or device");
+        }
     }
     m->data = b.data;
     m->size = b.n;
