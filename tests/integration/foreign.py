@@ -88,8 +88,8 @@ def firefox_self(data):
 def pprof_raw_self(text, metric):
     """{function: own cost} from what `pprof -raw` prints; older ones give no columns of lines."""
     samples, locations = text.split("Samples:\n")[1].split("Locations\n")
-    names = dict(re.findall(r"^ +(\d+): 0x[0-9a-f]+ (?:M=\d+ )?(.*?) \S*:\d+(?::\d+)? s=", locations,
-                            re.M))
+    names = dict(re.findall(r"^ +(\d+): 0x[0-9a-f]+ (?:M=\d+ )?(.*?) \S*:\d+(?::\d+)? s=",
+                            locations, re.M))
     types, *lines = samples.splitlines()
     column = [t.split("/")[0] for t in types.split()].index(metric)
     out = {}

@@ -64,8 +64,8 @@ class Pipe:
 
 
 class Browser:
-    def __init__(self, width=1280, height=800):
-        self.program, self.size = find_chromium(), (width, height)
+    def __init__(self, width=1280, height=800, flags=()):
+        self.program, self.size, self.flags = find_chromium(), (width, height), flags
         self.process = self.folder = self.pipe = None
         self.last_id, self.events = 0, []
 
@@ -93,7 +93,7 @@ class Browser:
             os.dup2(read, 3)
             os.dup2(write, 4)
 
-        command = [self.program, *FLAGS, f"--user-data-dir={self.folder.name}",
+        command = [self.program, *FLAGS, *self.flags, f"--user-data-dir={self.folder.name}",
                    f"--window-size={self.size[0]},{self.size[1]}", "about:blank"]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL, preexec_fn=wire,
