@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-enum { ARENA_BLOCK = 1 << 16, ALIGN = 16 };
+enum { ARENA_BLOCK = 1 << 16, ALIGN = 16, LARGE_PAGE = 2 << 20 };
 
 struct arena_block {
     struct arena_block *before;
@@ -111,6 +113,14 @@ void arena_release(struct arena *a)
     memset(a, 0, sizeof *a);
 }
 
+/* Large pages for a large array: most of the cost of filling it is the kernel's, by the page. */
+static void ask_large_pages(void *p, size_t n)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)p & ~(page - 1);
+
+    madvise((void *)from, (uintptr_t)p + n - from, MADV_HUGEPAGE); /* refused: slow as before */
+}
+
 void *vec_grow_(void *v, size_t *cap, size_t need, size_t item)
 {
     size_t n = *cap ? *cap * 2 : 16;
@@ -120,5 +130,8 @@ void *vec_grow_(void *v, size_t *cap, size_t need, size_t item)
     if (n > SIZE_MAX / item)
         checked(NULL, SIZE_MAX);
     *cap = n;
-    return mem_realloc(v, n * item);
+    v = mem_realloc(v, n * item);
+    if (n * item >= 4 * LARGE_PAGE)
+        ask_large_pages(v, n * item);
+    return v;
 }

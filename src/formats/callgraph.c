@@ -44,7 +44,7 @@ static uint32_t add_line(struct callgraph *g, uint32_t function, uint32_t line)
     struct callgraph_function *f = &g->function.v[function];
     size_t from = g->value.n;
 
-    vec_push(&g->line, ((struct callgraph_line){ .function = function, .line = line }));
+    vec_push(&g->line, ((struct callgraph_line){ .line = line }));
     vec_reserve(&g->value, from + g->n_values);
     memset(g->value.v + from, 0, g->n_values * sizeof *g->value.v);
     g->value.n = from + g->n_values;
@@ -56,6 +56,12 @@ static uint32_t add_line(struct callgraph *g, uint32_t function, uint32_t line)
     return (uint32_t)g->line.n;
 }
 
+static void put_lines(struct callgraph *g, uint32_t function, struct umap *table)
+{
+    for (uint32_t i = g->function.v[function].first_line; i; i = g->line.v[i - 1].next)
+        umap_put(table, (uint64_t)function << 32 | g->line.v[i - 1].line, i);
+}
+
 /* Most functions are visited once, and their lines fit in a small table of their own, which
  * stays in the cache; only those visited again go to the table of all. */
 static void visit(struct callgraph *g, uint32_t function)
@@ -63,23 +69,40 @@ static void visit(struct callgraph *g, uint32_t function)
     struct callgraph_function *f = &g->function.v[function];
 
     g->at = function + 1;
-    umap_clear(&g->here);
+    g->ascending = true;
     if (f->indexed || !f->first_line)
         return;
     f->indexed = true;
-    for (uint32_t i = f->first_line; i; i = g->line.v[i - 1].next)
-        umap_put(&g->line_of, (uint64_t)function << 32 | g->line.v[i - 1].line, i);
+    put_lines(g, function, &g->line_of);
+}
+
+/* While the lines of a function come in order, the last one is all there is to compare with. */
+static bool comes_in_order(struct callgraph *g, const struct callgraph_function *f, uint32_t line)
+{
+    if (f->indexed || !g->ascending)
+        return false;
+    if (!f->last_line || line >= g->line.v[f->last_line - 1].line)
+        return true;
+    g->ascending = false;
+    umap_clear(&g->here);
+    put_lines(g, g->at - 1, &g->here);
+    return false;
 }
 
 static uint32_t line_of(struct callgraph *g, uint32_t function, uint32_t line)
 {
     uint64_t key = (uint64_t)function << 32 | line;
+    const struct callgraph_function *f = &g->function.v[function];
     struct umap *table;
     uint32_t at;
 
     if (g->at != function + 1)
         visit(g, function);
-    table = g->function.v[function].indexed ? &g->line_of : &g->here;
+    if (comes_in_order(g, f, line))
+        return f->last_line && g->line.v[f->last_line - 1].line == line
+                   ? f->last_line
+                   : add_line(g, function, line);
+    table = f->indexed ? &g->line_of : &g->here;
     at = umap_find(table, key);
     if (!at) {
         at = add_line(g, function, line);
@@ -93,6 +116,7 @@ void callgraph_cost(struct callgraph *g, uint32_t function, uint32_t line, const
     uint32_t at = line_of(g, function, line); /* may move the values */
     int64_t *to = g->value.v + (at - 1) * g->n_values;
 
+    g->function.v[function].self += (double)values[0];
     for (size_t i = 0; i < g->n_values; i++)
         to[i] += values[i];
 }
@@ -129,17 +153,13 @@ void callgraph_call(struct callgraph *g, uint32_t caller, uint32_t callee, uint3
         add_self(g, &g->edge.v[at - 1], self);
 }
 
-/* What each function costs itself, and what goes in and out of it by calls. */
+/* What goes in and out of each function by calls; returns what all cost themselves. */
 static double sum_up(struct callgraph *g)
 {
     double all = 0;
 
-    for (size_t i = 0; i < g->line.n; i++) {
-        double v = (double)g->value.v[i * g->n_values];
-
-        g->function.v[g->line.v[i].function].self += v;
-        all += v;
-    }
+    for (size_t i = 0; i < g->function.n; i++)
+        all += g->function.v[i].self;
     for (size_t i = 0; i < g->edge.n; i++) {
         const struct callgraph_edge *e = &g->edge.v[i];
         struct callgraph_function *callee = &g->function.v[e->callee];
@@ -183,22 +203,24 @@ static uint32_t call_stack(struct callgraph *g, uint32_t below, struct callgraph
     return new_stack(g, below, e->frame);
 }
 
-static uint32_t line_stack(struct callgraph *g, struct callgraph_line *l, uint32_t below)
+static uint32_t line_stack(struct callgraph *g, uint32_t function, struct callgraph_line *l,
+                           uint32_t below)
 {
     if (l->stack && l->below == below)
         return l->stack;
     if (!l->frame)
-        l->frame = new_frame(g, l->function, l->line);
+        l->frame = new_frame(g, function, l->line);
     l->below = below;
     return l->stack = new_stack(g, below, l->frame);
 }
 
-/* A part of one line's cost, to the stack below which its function was called. */
-static void give_line(struct callgraph *g, uint32_t line, uint32_t below, const int64_t *part)
+/* A part of the cost of one of FUNCTION's lines, to the stack below which it was called. */
+static void give_line(struct callgraph *g, uint32_t function, uint32_t line, uint32_t below,
+                      const int64_t *part)
 {
     struct sample m = { .cpu = -1, .count = 1 };
 
-    m.stack = line_stack(g, &g->line.v[line], below);
+    m.stack = line_stack(g, function, &g->line.v[line], below);
     for (size_t i = 0; i < g->n_values; i++) {
         m.metric = g->metric[i];
         m.weight = part[i];
@@ -225,13 +247,14 @@ static void take_lines(struct callgraph *g, uint32_t function, uint32_t below, i
                           ? rest[i]
                           : (int64_t)((double)rest[i] * (double)part[0] / (double)rest[0]);
         want -= part[0];
-        give_line(g, at - 1, below, part);
+        give_line(g, function, at - 1, below, part);
     }
 }
 
 /* A function known by one line only, and what each way to it costs: every value on its own. */
-static void take_one(struct callgraph *g, uint32_t line, uint32_t below, const double *want)
+static void take_one(struct callgraph *g, uint32_t function, uint32_t below, const double *want)
 {
+    uint32_t line = g->function.v[function].first_line - 1;
     int64_t part[CALLGRAPH_MAX_VALUES];
 
     for (size_t i = 0; i < g->n_values; i++) {
@@ -239,7 +262,7 @@ static void take_one(struct callgraph *g, uint32_t line, uint32_t below, const d
 
         part[i] = want[i] >= (double)rest ? rest : (int64_t)want[i];
     }
-    give_line(g, line, below, part);
+    give_line(g, function, line, below, part);
 }
 
 static void give_rest(struct callgraph *g, uint32_t function, uint32_t below)
@@ -253,7 +276,7 @@ static void give_rest(struct callgraph *g, uint32_t function, uint32_t below)
             any |= part[i] != 0;
         }
         if (any)
-            give_line(g, at - 1, below, part);
+            give_line(g, function, at - 1, below, part);
     }
 }
 
@@ -293,7 +316,10 @@ static void give_self(struct walk *w, const struct node *n)
     if (e && e->has_self && f->first_line == f->last_line) {
         for (size_t i = 0; i < g->n_values; i++)
             want[i] = e->cost > 0 ? (double)g->edge_self.v[e->self + i] * (n->cost / e->cost) : 0;
-        take_one(g, f->first_line - 1, n->below, want);
+        take_one(g, n->function, n->below, want);
+    } else if (whole > 0 && n->cost >= whole) { /* the only way to it */
+        give_rest(g, n->function, n->below);
+        f->given = true;
     } else if (whole > 0) {
         take_lines(g, n->function, n->below, (int64_t)(f->self * (n->cost / whole)));
     }
@@ -358,6 +384,7 @@ void callgraph_give(struct callgraph *g)
         follow(&w, (uint32_t)i + 1);
     vec_release(&w.node);
     for (uint32_t i = 0; i < g->function.n; i++)
-        give_rest(g, i, g->function.v[i].reached ? g->function.v[i].best_stack
-                                                 : likely_way(g, i));
+        if (!g->function.v[i].given)
+            give_rest(g, i, g->function.v[i].reached ? g->function.v[i].best_stack
+                                                     : likely_way(g, i));
 }

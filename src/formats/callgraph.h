@@ -24,13 +24,14 @@ struct callgraph_function {
     uint32_t best_stack;             /* the costliest way found to it */
     double best;
     bool reached;
+    bool given;   /* whole */
     bool indexed; /* its lines are in line_of */
 };
 
 struct callgraph_line {
-    uint32_t function, line, next; /* index; next: index + 1 of the function's next line */
-    uint32_t frame;                /* id, 0 until needed */
-    uint32_t below, stack;         /* the last stack made of it, and what it stands on */
+    uint32_t line, next;   /* next: index + 1 of the function's next line */
+    uint32_t frame;        /* id, 0 until needed */
+    uint32_t below, stack; /* the last stack made of it, and what it stands on */
 };
 
 struct callgraph_edge {
@@ -54,6 +55,7 @@ struct callgraph {
     struct umap function_of, line_of, edge_of;
     struct umap here;       /* lines of the function at hand, when it is visited first */
     uint32_t at;            /* that function + 1 */
+    bool ascending;         /* its lines do so far: here is not filled */
     uint32_t n_frames, n_stacks;
 };
 

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/digits.h"
+
 struct scan_text {
     const char *s;
     size_t n;
@@ -114,8 +116,12 @@ bool scan_big_u64_(struct scan_text *t, uint64_t *x);
 static inline bool scan_u64(struct scan_text *t, uint64_t *x)
 {
     uint64_t v = 0;
-    size_t i = 0;
+    unsigned n = 0;
+    size_t i;
 
+    if (t->n >= 8)
+        v = digits_of_8(t->s, &n);
+    i = n;
     while (i < t->n && scan_digit(t->s[i])) {
         v = v * 10 + (uint64_t)(t->s[i] - '0');
         i++;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "text/json.h"
 
 void json_reader_init(struct json_reader *r, const char *text, size_t n)
@@ -113,6 +114,28 @@ static bool one_escape(struct json_reader *r)
     return true;
 }
 
+/* The first quote or backslash from P on, or END. */
+static const char *string_stop(const char *p, const char *end)
+{
+    const uint64_t each = 0x0101010101010101u;
+
+    for (; end - p >= 8; p += 8) {
+        uint64_t w, quote, escape, hit;
+
+        memcpy(&w, p, sizeof w);
+        w = le64toh(w);
+        quote = w ^ '"' * each;
+        escape = w ^ '\\' * each;
+        /* The lowest byte marked is a zero byte; those above it may be wrong. */
+        hit = (((quote - each) & ~quote) | ((escape - each) & ~escape)) & 0x80 * each;
+        if (hit)
+            return p + __builtin_ctzll(hit) / 8;
+    }
+    while (p < end && *p != '"' && *p != '\\')
+        p++;
+    return p;
+}
+
 /* The opening quote has been read. */
 static bool read_string(struct json_reader *r)
 {
@@ -121,10 +144,8 @@ static bool read_string(struct json_reader *r)
 
     r->scratch.n = 0;
     for (;;) {
-        const char *p = r->at;
+        const char *p = string_stop(r->at, r->end);
 
-        while (p < r->end && *p != '"' && *p != '\\')
-            p++;
         if (p >= r->end)
             return fail(r, "a string does not end"), false;
         if (*p == '\\' || copied)
@@ -193,6 +214,19 @@ static enum json_token read_fraction(struct json_reader *r, const char *from, co
     return take_number(r, from, p, (double)(*from == '-' ? -x : x) / power[p - point - 1]);
 }
 
+/* Digits from P on, at most EXACT_DIGITS + 1 of them, as *X; where they end. */
+static inline const char *read_digits(const char *p, const char *end, int64_t *x)
+{
+    const char *digits = p;
+    unsigned n = 0;
+
+    if (end - p >= 8)
+        *x = digits_of_8(p, &n);
+    for (p += n; p < end && (unsigned char)(*p - '0') < 10 && p - digits <= EXACT_DIGITS; p++)
+        *x = *x * 10 + (*p - '0');
+    return p;
+}
+
 static enum json_token read_number(struct json_reader *r)
 {
     const char *from = r->at, *p = from, *digits;
@@ -201,8 +235,7 @@ static enum json_token read_number(struct json_reader *r)
 
     p += negative;
     digits = p;
-    while (p < r->end && (unsigned char)(*p - '0') < 10 && p - digits <= EXACT_DIGITS)
-        x = x * 10 + (*p++ - '0');
+    p = read_digits(p, r->end, &x);
     if (p == digits)
         return fail(r, "not a value");
     if (p < r->end && *p == '.' && p - digits <= EXACT_DIGITS)
@@ -225,8 +258,7 @@ bool json_next_number(struct json_reader *r)
         return json_next(r) == JSON_NUMBER;
     negative = *p == '-';
     p += negative;
-    while ((unsigned char)(*p - '0') < 10 && p - from < SHORT)
-        x = x * 10 + (*p++ - '0');
+    p = read_digits(p, p + SHORT - negative, &x);
     if (p == from + negative || (*p != ',' && *p != ']'))
         return json_next(r) == JSON_NUMBER;
     r->want_comma = true;

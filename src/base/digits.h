@@ -1,0 +1,28 @@
+/* digits.h - decimal digits, eight at a time: how many there are costs no branch, which the
+ * processor would guess wrong.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_BASE_DIGITS_H
+#define FATHOM_BASE_DIGITS_H
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The value of the decimal digits in front of P, of which 8 bytes can be read; *N of them. */
+static inline uint32_t digits_of_8(const char *p, unsigned *n)
+{
+    const uint64_t each = 0x0101010101010101u, low = 0x000000ff000000ffu;
+    uint64_t w, other;
+
+    memcpy(&w, p, sizeof w);
+    w = le64toh(w) ^ '0' * each;                           /* a digit is its value now, */
+    other = ((w + (0x80 - 10) * each) | w) & 0x80 * each;  /* and more than 9 is marked */
+    *n = other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
+    if (*n == 0)
+        return 0;
+    w <<= (8 - *n) * 8; /* zeros in front */
+    w = w * 10 + (w >> 8); /* pairs, in every other byte */
+    w = (w & low) * (100 + (1000000ull << 32)) + (w >> 16 & low) * (1 + (10000ull << 32));
+    return (uint32_t)(w >> 32);
+}
+
+#endif
