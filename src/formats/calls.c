@@ -29,6 +29,38 @@ static int by_nesting(const void *a, const void *b)
     return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
+/* Calls by thread, those of one thread in the order they came. */
+static void part_by_thread(struct calls *c, uint32_t n_threads)
+{
+    size_t *at = mem_zalloc(((size_t)n_threads + 2) * sizeof *at);
+    struct calls parted = { 0 };
+
+    vec_reserve(&parted.v, c->v.n);
+    parted.v.n = c->v.n;
+    for (size_t i = 0; i < c->v.n; i++)
+        at[c->v.v[i].thread + 1]++;
+    for (uint32_t i = 0; i < n_threads; i++)
+        at[i + 1] += at[i];
+    for (size_t i = 0; i < c->v.n; i++)
+        parted.v.v[at[c->v.v[i].thread]++] = c->v.v[i];
+    calls_release(c);
+    *c = parted;
+    free(at);
+}
+
+/* Most traces are in order once they are parted, and then nothing is left to do. */
+static void sort_calls(struct calls *c, uint32_t n_threads)
+{
+    for (size_t i = 0; i < c->v.n; i++)
+        c->v.v[i].serial = i;
+    part_by_thread(c, n_threads);
+    for (size_t i = 1; i < c->v.n; i++)
+        if (by_nesting(&c->v.v[i - 1], &c->v.v[i]) > 0) {
+            qsort(c->v.v, c->v.n, sizeof *c->v.v, by_nesting);
+            return;
+        }
+}
+
 static void close_call(struct sweep *s)
 {
     struct open *o = &s->open.v[--s->open.n];
@@ -68,10 +100,7 @@ void calls_give(struct calls *c, struct intern *in)
     s.metric = intern_metric(in, &(struct metric){ .name = intern_cstr(in, "time"),
                                                    .unit = intern_cstr(in, "ns"),
                                                    .flags = METRIC_EXACT });
-    for (size_t i = 0; i < c->v.n; i++)
-        c->v.v[i].serial = i;
-    if (c->v.n)
-        qsort(c->v.v, c->v.n, sizeof *c->v.v, by_nesting);
+    sort_calls(c, in->n_threads);
     for (size_t i = 0; i < c->v.n; i++) {
         const struct call *x = &c->v.v[i];
 

@@ -399,6 +399,12 @@ void json_skip(struct json_reader *r)
 
 bool json_next_key(struct json_reader *r)
 {
+    /* The usual case: behind another member, without spaces. */
+    if (r->want_comma && !r->error && r->depth && r->kinds[r->depth - 1] == '{' &&
+        r->end - r->at >= 2 && r->at[0] == ',' && r->at[1] == '"') {
+        r->at++;
+        return read_key(r) == JSON_KEY;
+    }
     return json_next(r) == JSON_KEY;
 }
 
