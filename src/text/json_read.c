@@ -115,7 +115,7 @@ static bool one_escape(struct json_reader *r)
 }
 
 /* The first quote or backslash from P on, or END. */
-static const char *string_stop(const char *p, const char *end)
+static inline const char *string_stop(const char *p, const char *end)
 {
     const uint64_t each = 0x0101010101010101u;
 
@@ -136,30 +136,38 @@ static const char *string_stop(const char *p, const char *end)
     return p;
 }
 
-/* The opening quote has been read. */
-static bool read_string(struct json_reader *r)
+/* A string with escapes, or without an end: copied piece by piece. */
+static bool copy_string(struct json_reader *r)
 {
-    const char *from = r->at;
-    bool copied = false;
-
     r->scratch.n = 0;
     for (;;) {
         const char *p = string_stop(r->at, r->end);
 
         if (p >= r->end)
             return fail(r, "a string does not end"), false;
-        if (*p == '\\' || copied)
-            buf_add(&r->scratch, r->at, (size_t)(p - r->at));
+        buf_add(&r->scratch, r->at, (size_t)(p - r->at));
         r->at = p + 1;
         if (*p == '"') {
-            r->text = copied ? (const char *)r->scratch.data : from;
-            r->n = copied ? r->scratch.n : (size_t)(p - from);
+            r->text = (const char *)r->scratch.data;
+            r->n = r->scratch.n;
             return true;
         }
-        copied = true;
         if (!one_escape(r))
             return fail(r, "bad escape in a string"), false;
     }
+}
+
+/* The opening quote has been read. */
+static bool read_string(struct json_reader *r)
+{
+    const char *p = string_stop(r->at, r->end);
+
+    if (p >= r->end || *p != '"')
+        return copy_string(r);
+    r->text = r->at;
+    r->n = (size_t)(p - r->at);
+    r->at = p + 1;
+    return true;
 }
 
 /* A fraction, an exponent or many digits: strtod on a bounded copy. */

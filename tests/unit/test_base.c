@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/digits.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -93,4 +94,34 @@ TEST(map_write_file_makes_folders)
     CHECK_EQ(map_open(&m, path, &e), 0);
     CHECK(m.size == 4 && memcmp(m.data, "text", 4) == 0);
     map_close(&m);
+}
+
+TEST(digits_end_at_any_other_byte)
+{
+    const uint32_t value[] = { 0, 9, 90, 907, 9075, 90753, 907531, 9075310, 90753108 };
+    unsigned n;
+
+    for (unsigned digits = 0; digits <= 8; digits++)
+        for (int c = 0; c < 256; c++) {
+            char text[9] = "90753108";
+
+            if (c >= '0' && c <= '9')
+                continue;
+            text[digits] = (char)c;
+            CHECK_EQ(digits_of_8(text, &n), value[digits]);
+            CHECK_EQ(n, digits);
+        }
+}
+
+TEST(a_large_vec_keeps_its_items)
+{
+    VEC(uint64_t) v = { 0 };
+    size_t wrong = 0;
+
+    for (uint64_t i = 0; i < 3u << 20; i++)
+        vec_push(&v, i);
+    for (uint64_t i = 0; i < v.n; i++)
+        wrong += v.v[i] != i;
+    CHECK_EQ(wrong, 0);
+    vec_release(&v);
 }

@@ -94,3 +94,48 @@ TEST(json_skip_passes_over_one_value)
     CHECK_EQ(json_next(&r), JSON_END);
     json_reader_release(&r);
 }
+
+TEST(json_strings_end_at_their_quote_wherever_it_is)
+{
+    char text[64], plain[32];
+
+    for (size_t n = 0; n < 20; n++)
+        for (size_t escape = 0; escape <= n; escape++) {
+            struct json_reader r;
+            size_t size;
+
+            memset(plain, escape % 2 ? '\xe9' : '#', n); /* above a quote, the one or the other way */
+            memcpy(text, plain, n);
+            memmove(text + 1, text, n);
+            text[0] = '"';
+            size = n + 1;
+            if (escape < n) { /* one character becomes an escaped quote */
+                plain[escape] = '"';
+                memmove(text + escape + 3, text + escape + 2, n - escape - 1);
+                memcpy(text + escape + 1, "\\\"", 2);
+                size++;
+            }
+            text[size++] = '"';
+            json_reader_init(&r, text, size);
+            CHECK_EQ(json_next(&r), JSON_STRING);
+            CHECK(r.n == n && memcmp(r.text, plain, n) == 0);
+            CHECK_EQ(json_next(&r), JSON_END);
+            json_reader_release(&r);
+        }
+}
+
+TEST(json_numbers_of_any_length_keep_their_value)
+{
+    static const char digits[] = "1234567890123456789";
+
+    for (int n = 1; n <= 19; n++)
+        for (int spaces = 0; spaces < 9; spaces += 8) {
+            struct json_reader r;
+            char text[40];
+            int size = snprintf(text, sizeof text, "-%.*s%*s", n, digits, spaces, "");
+
+            json_reader_init(&r, text, (size_t)size);
+            CHECK_EQ(json_read_i64(&r, 0), strtoll(text, NULL, 10));
+            json_reader_release(&r);
+        }
+}
