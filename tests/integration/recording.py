@@ -38,6 +38,10 @@ class Recording:
     def nothing_lost(self):
         return self.number("quality.lost") == 0 and self.number("quality.records_lost") == 0
 
+    def all_seen(self):
+        """Every start of a process or thread was told to us, whatever samples were lost."""
+        return self.number("quality.records_lost") == 0
+
     def names(self, frame):
         """Functions of a frame, outermost first; inlined ones included."""
         return [self.text(self.table["function"][f]["name"]) for f in self.chains[frame]] or ["?"]
