@@ -21,8 +21,8 @@ static void use_body(const struct unw_body *b)
     for (unsigned i = 0; i < 66; i++) {
         const struct unw_row *row = unw_body_row(b, b->header->start + i * step);
 
-        if (row && (row->rule & UNW_ROW_RULE) < b->header->n_rules)
-            sum += b->rules[row->rule & UNW_ROW_RULE].cfa;
+        if (row && (row->rule) < b->header->n_rules)
+            sum += b->rules[row->rule].cfa;
     }
     __asm__ volatile("" : : "r"(sum)); /* the loads must not be left out */
 }
@@ -78,7 +78,6 @@ static void image(const uint8_t *data, size_t size)
 
     if (!t)
         return;
-    unw_table_function_start(t, unw_table_info(t).high - 1);
     walk(t, unw_table_info(t).arch, data, size);
     unw_table_free(t);
 }

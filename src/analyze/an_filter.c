@@ -21,16 +21,6 @@ uint64_t an_start_ns(const struct profile *p)
     return first == UINT64_MAX ? 0 : first;
 }
 
-uint64_t an_end_ns(const struct profile *p)
-{
-    uint64_t last = 0;
-
-    for (size_t i = 0; i < p->sample.n; i++)
-        if (p->sample.v[i].time_ns > last)
-            last = p->sample.v[i].time_ns;
-    return last;
-}
-
 static bool is_number(const char *word, int64_t number)
 {
     char text[24];

@@ -27,6 +27,5 @@ int an_filter_metric(const struct profile *p, const char *name, uint32_t *metric
 
 /* When the recording began, in the clock of its samples; 0 when it has no times. */
 uint64_t an_start_ns(const struct profile *p);
-uint64_t an_end_ns(const struct profile *p);
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 enum cell { EMPTY, UPRIGHT, FROM_TOP, FROM_BOTTOM, FLAT, ARROW, CROSS };
 
 struct jump {
@@ -15,17 +17,9 @@ struct jump {
 
 static size_t row_of(const struct an_instr *instr, size_t n, uint64_t address)
 {
-    size_t low = 0, high = n;
+    size_t at = search(0, n, i, instr[i].d.address < address);
 
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (instr[mid].d.address < address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < n && instr[low].d.address == address ? low : SIZE_MAX;
+    return at < n && instr[at].d.address == address ? at : SIZE_MAX;
 }
 
 static size_t span_of(const struct jump *j)

@@ -108,16 +108,6 @@ static const char *name_at(const struct live_view *v, uint32_t name)
     return text_at(v, __atomic_load_n(&refs[name], __ATOMIC_RELAXED));
 }
 
-const char *live_context_name(const struct live_view *v, uint32_t context)
-{
-    const struct live_context *c = page_data(v, v->head.contexts_page);
-
-    if (context == 0 || context >= LIVE_MAX_CONTEXTS ||
-        kind_of(v, v->head.contexts_page) != LIVE_CONTEXTS)
-        return "";
-    return name_at(v, c[context].name);
-}
-
 static const struct live_site *site_at(const struct live_view *v, uint32_t id)
 {
     uint32_t page;

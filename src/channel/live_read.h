@@ -65,7 +65,6 @@ void live_close(struct live_view *v);
 /* Every record that is still there, page by page; in no order of time over pages. */
 void live_each_record(const struct live_view *v,
                       void (*visit)(const struct live_record *, void *), void *arg);
-const char *live_context_name(const struct live_view *v, uint32_t context); /* "" */
 
 static inline uint64_t live_word(const uint64_t *at)
 {

@@ -75,6 +75,6 @@ void col_names(struct col_session *s)
     sym_resolve_meta(&names);
     judge_ends(s, &names);
     if (!s->options->no_source)
-        col_source_keep(&(struct col_source){ &names, s->self.v, s->self.n, false });
+        col_source_keep(&(struct col_source){ &names, s->self.v, s->self.n });
     sym_resolve_release(&names);
 }

@@ -117,8 +117,7 @@ static void look_at_frames(struct keeper *k)
         length = sym_module_find(m->open, f.address - !!(f.flags & FRAME_RETURN), &chain);
         if (!length)
             continue;
-        if (!s->no_text)
-            want_chain(k, m->root ? m->root : "", chain, length);
+        want_chain(k, m->root ? m->root : "", chain, length);
         if (cost && chain[0].end > chain[0].start)
             add_hot(k, f.module, &chain[0], cost);
     }

@@ -4,8 +4,6 @@
 #ifndef FATHOM_COLLECT_COL_SOURCE_H
 #define FATHOM_COLLECT_COL_SOURCE_H
 
-#include <stdbool.h>
-
 #include "symbol/sym_resolve.h"
 
 struct col_source {
@@ -13,7 +11,6 @@ struct col_source {
     /* Cost measured on the frame itself, by frame id - 1; N_SELF of them. */
     const uint64_t *self;
     size_t n_self;
-    bool no_text; /* code only */
 };
 
 void col_source_keep(const struct col_source *s);

@@ -19,14 +19,6 @@ void doc_add(struct doc_facts *f, enum doc_state state, const char *key, const c
     snprintf(x->advice, sizeof x->advice, "%s", advice ? advice : "");
 }
 
-const struct doc_fact *doc_find(const struct doc_facts *f, const char *key)
-{
-    for (size_t i = 0; i < f->v.n; i++)
-        if (strcmp(f->v.v[i].key, key) == 0)
-            return &f->v.v[i];
-    return NULL;
-}
-
 void doc_facts_release(struct doc_facts *f)
 {
     vec_release(&f->v);

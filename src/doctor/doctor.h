@@ -28,7 +28,6 @@ struct doc_facts {
 /* ADVICE may be NULL. */
 void doc_add(struct doc_facts *f, enum doc_state state, const char *key, const char *label,
              const char *advice, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-const struct doc_fact *doc_find(const struct doc_facts *f, const char *key); /* NULL: none */
 void doc_facts_release(struct doc_facts *f);
 
 /* Kernel, permissions, processor, clock, tools (doc_machine.c, doc_cpu.c). */

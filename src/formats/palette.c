@@ -4,27 +4,25 @@
 #include <math.h>
 
 struct family { /* degrees of hue, percent of saturation and lightness */
-    const char *kind;
     int hue, hue_span, saturation, lightness;
 };
 
 enum { INLINED = FRAME_NOTE + 1 };
 
 static const struct family families[] = {
-    [FRAME_NATIVE] = { "native", 14, 34, 84, 66 },  [FRAME_KERNEL] = { "kernel", 252, 26, 56, 74 },
-    [FRAME_JIT] = { "JIT", 92, 40, 44, 65 },        [FRAME_PYTHON] = { "python", 202, 20, 66, 68 },
-    [FRAME_SCRIPT] = { "script", 318, 24, 52, 74 }, [FRAME_ZONE] = { "zone", 52, 10, 74, 64 },
-    [FRAME_NOTE] = { "note", 215, 6, 10, 74 },      [INLINED] = { "inlined", 166, 20, 42, 66 },
+    [FRAME_NATIVE] = { 14, 34, 84, 66 },
+    [FRAME_KERNEL] = { 252, 26, 56, 74 },
+    [FRAME_JIT] = { 92, 40, 44, 65 },
+    [FRAME_PYTHON] = { 202, 20, 66, 68 },
+    [FRAME_SCRIPT] = { 318, 24, 52, 74 },
+    [FRAME_ZONE] = { 52, 10, 74, 64 },
+    [FRAME_NOTE] = { 215, 6, 10, 74 },
+    [INLINED] = { 166, 20, 42, 66 },
 };
 
 static const struct family *family_of(const struct an_symbol *y)
 {
     return &families[y->inlined ? INLINED : y->kind];
-}
-
-const char *palette_kind(const struct an_symbol *y)
-{
-    return family_of(y)->kind;
 }
 
 static uint32_t fnv(const char *s)

@@ -6,9 +6,6 @@
 
 #include "analyze/an_symbols.h"
 
-/* A short word for the kind: "native", "kernel", "inlined" ... */
-const char *palette_kind(const struct an_symbol *y);
-
 struct palette_color {
     unsigned char r, g, b;
 };

@@ -33,18 +33,6 @@ static inline void pb_opt_u64(struct buf *b, uint32_t field, uint64_t x)
         pb_u64(b, field, x);
 }
 
-static inline void pb_bytes(struct buf *b, uint32_t field, const void *p, size_t n)
-{
-    pb_tag(b, field, PB_BYTES);
-    buf_uleb(b, n);
-    buf_add(b, p, n);
-}
-
-static inline void pb_str(struct buf *b, uint32_t field, const char *s)
-{
-    pb_bytes(b, field, s, strlen(s));
-}
-
 void pb_double(struct buf *b, uint32_t field, double x);
 /* Text as proto3 demands it: bytes that are not UTF-8 become '?'. */
 void pb_text(struct buf *b, uint32_t field, const char *s, size_t n);

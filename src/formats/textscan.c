@@ -50,16 +50,3 @@ bool scan_hex(struct scan_text *t, uint64_t *x)
     scan_drop(t, i);
     return i > 0;
 }
-
-bool scan_double(struct scan_text *t, double *x)
-{
-    char copy[64];
-    char *end;
-    size_t n = t->n < sizeof copy - 1 ? t->n : sizeof copy - 1;
-
-    memcpy(copy, t->s, n);
-    copy[n] = 0;
-    *x = strtod(copy, &end);
-    scan_drop(t, (size_t)(end - copy));
-    return end != copy;
-}

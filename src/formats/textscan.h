@@ -137,7 +137,5 @@ static inline bool scan_u64(struct scan_text *t, uint64_t *x)
 bool scan_i64(struct scan_text *t, int64_t *x);
 /* Hexadecimal digits, without 0x. */
 bool scan_hex(struct scan_text *t, uint64_t *x);
-/* Digits with an optional point and exponent, as strtod reads them. */
-bool scan_double(struct scan_text *t, double *x);
 
 #endif

@@ -28,9 +28,4 @@ double stats_quantile(const double *sorted, size_t n, double q);
  * where N allows it (N >= 6), otherwise the range with its true confidence. */
 struct interval stats_median_interval(const double *sorted, size_t n);
 
-/* 95 % interval of STATISTIC by resampling V (percentile bootstrap, ROUNDS times, fixed seed
- * so that the same data give the same figures). */
-struct interval stats_bootstrap(const double *v, size_t n, double (*statistic)(double *, size_t),
-                                size_t rounds);
-
 #endif

@@ -68,34 +68,3 @@ struct interval stats_median_interval(const double *sorted, size_t n)
         k++;
     return (struct interval){ sorted[k], sorted[n - 1 - k], 1 - 2 * binomial_half(k, n) };
 }
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t x = *state;
-
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return *state = x;
-}
-
-struct interval stats_bootstrap(const double *v, size_t n, double (*statistic)(double *, size_t),
-                                size_t rounds)
-{
-    double *again = mem_alloc((n + rounds) * sizeof *again), *found = again + n;
-    uint64_t state = 0x9e3779b97f4a7c15u;
-    struct interval i = { 0, 0, 0.95 };
-
-    for (size_t r = 0; n && r < rounds; r++) {
-        for (size_t k = 0; k < n; k++)
-            again[k] = v[next_random(&state) % n];
-        found[r] = statistic(again, n);
-    }
-    if (n && rounds) {
-        qsort(found, rounds, sizeof *found, by_value);
-        i.low = stats_quantile(found, rounds, 0.025);
-        i.high = stats_quantile(found, rounds, 0.975);
-    }
-    free(again);
-    return i;
-}

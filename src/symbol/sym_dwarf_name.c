@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/search.h"
 
 enum { CHAIN_MAX = 16, SCOPES_MAX = 32 };
 
@@ -53,17 +54,9 @@ static const char *text_of(Dwarf_Die *die, unsigned attribute)
 static size_t scopes_around(const struct sym_dwarf_unit *u, Dwarf_Off offset,
                             const struct sym_dwarf_scope **found)
 {
-    size_t lo = 0, hi = u->scope.n, n = 0;
+    size_t last = search(0, u->scope.n, i, u->scope.v[i].start <= offset), n = 0;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (u->scope.v[mid].start <= offset)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (uint32_t at = (uint32_t)lo; at && n < SCOPES_MAX; at = u->scope.v[at - 1].parent)
+    for (uint32_t at = (uint32_t)last; at && n < SCOPES_MAX; at = u->scope.v[at - 1].parent)
         if (offset < u->scope.v[at - 1].end && offset != u->scope.v[at - 1].start)
             found[n++] = &u->scope.v[at - 1];
     return n;

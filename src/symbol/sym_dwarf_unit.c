@@ -4,6 +4,8 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 enum { DEPTH_MAX = 1024, RANGES_MAX = 4 << 20 };
 
 struct range {
@@ -227,15 +229,7 @@ void sym_dwarf_unit_free(struct sym_dwarf_unit *u)
 
 uint32_t sym_dwarf_unit_find(const struct sym_dwarf_unit *u, uint64_t address)
 {
-    size_t lo = 0, hi = u->n_edges;
+    size_t n = search(0, u->n_edges, i, u->edge[i].address <= address);
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (u->edge[mid].address <= address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo ? u->edge[lo - 1].node : 0;
+    return n ? u->edge[n - 1].node : 0;
 }

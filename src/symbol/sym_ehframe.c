@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cursor.h"
+#include "base/search.h"
 #include "symbol/sym_table.h"
 #include "symbol/symbolizer.h"
 
@@ -81,23 +82,15 @@ static const char *name_of(struct sym_module *m, const struct start_state *st, s
 static bool starts_find(struct sym_module *m, void *state, uint64_t address)
 {
     const struct start_state *st = state;
-    size_t lo = 0, hi = st->n;
+    size_t n = search(0, st->n, i, st->start[i] <= address);
     struct sym_line *l;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (st->start[mid] <= address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo == 0 || !sym_image_is_code(m->file, address))
+    if (n == 0 || !sym_image_is_code(m->file, address))
         return false;
     l = sym_module_add(m);
-    l->name = name_of(m, st, lo - 1);
-    l->start = st->start[lo - 1];
-    l->end = lo < st->n ? st->start[lo] : 0;
+    l->name = name_of(m, st, n - 1);
+    l->start = st->start[n - 1];
+    l->end = n < st->n ? st->start[n] : 0;
     l->source = SYM_EH_FRAME;
     return true;
 }

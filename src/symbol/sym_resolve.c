@@ -24,7 +24,6 @@ void sym_resolve_release(struct sym_resolve *s)
         sym_module_close(s->module.v[i].open);
     vec_release(&s->module);
     umap_release(&s->text);
-    umap_release(&s->code_sent);
     arena_release(&s->arena);
 }
 
@@ -257,34 +256,6 @@ void sym_resolve_meta(struct sym_resolve *s)
         if (m->unnamed + m->by_start)
             send_meta(s, id, "advice", sym_module_advice(m->open));
     }
-}
-
-void sym_resolve_code(struct sym_resolve *s, uint32_t frame)
-{
-    struct frame f;
-    struct sym_resolve_module *m;
-    const struct sym_line *line;
-    struct code_bytes c = { 0 };
-    uint64_t key;
-
-    if (frame == 0 || frame > s->in->frame.n || !s->in->out->code)
-        return;
-    f = s->in->frame.v[frame - 1];
-    if (!(m = open_module(s, f.module)) || !sym_module_find(m->open, place_of(&f), &line) ||
-        line[0].end <= line[0].start)
-        return;
-    key = hash_pair(f.module, line[0].start);
-    if (umap_find(&s->code_sent, key))
-        return;
-    umap_put(&s->code_sent, key, 1);
-    c.module = f.module;
-    c.address = line[0].start;
-    c.size = line[0].end - line[0].start;
-    if (c.size > CODE_MAX_BYTES)
-        c.size = CODE_MAX_BYTES;
-    c.bytes = sym_module_code(m->open, c.address, c.size);
-    if (c.bytes)
-        s->in->out->code(s->in->out, &c);
 }
 
 const struct sym_resolve_module *sym_resolve_facts(const struct sym_resolve *s, uint32_t module)

@@ -4,7 +4,6 @@
  *     sym_resolve_init(&s, &intern);
  *     sym_resolve_where(&s, module, "/proc/PID/root", pid, ns_pid);   // where it is known
  *     sym_resolve_run(&s);             // calls sink->function, ->resolve, ->meta
- *     sym_resolve_code(&s, frame);     // for hot frames
  *     sym_resolve_release(&s);
  *
  * Frames that were given a name already, and frames outside any module, are left alone; a
@@ -33,8 +32,7 @@ struct sym_resolve {
     VEC(struct sym_resolve_module) module; /* by module id - 1 */
     uint32_t frames_done;
     bool no_linkage; /* leave out names as linked: they are a third of a C++ program's names */
-    struct umap text;      /* address of a module's text -> string id */
-    struct umap code_sent; /* function starts by module */
+    struct umap text; /* address of a module's text -> string id */
 };
 
 void sym_resolve_init(struct sym_resolve *s, struct intern *in);
@@ -53,8 +51,6 @@ void sym_resolve_frame(struct sym_resolve *s, uint32_t frame);
 /* Send what each module's names came from as meta symbols.<module>.source, .problem, .advice;
  * once, after the last run.  Advice only for modules with unnamed places. */
 void sym_resolve_meta(struct sym_resolve *s);
-/* Send the code of the function around FRAME, once per function. */
-void sym_resolve_code(struct sym_resolve *s, uint32_t frame);
 const struct sym_resolve_module *sym_resolve_facts(const struct sym_resolve *s, uint32_t module);
 
 #endif

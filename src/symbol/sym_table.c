@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 enum { BACK_MAX = 256 }; /* how far to look for a range that reaches over its successors */
 
 static bool is_sorted(const struct sym_table *t, uint64_t *differing)
@@ -176,26 +178,10 @@ void sym_table_finish_layers(struct sym_table *t)
     sym_table_finish(t, NULL, NULL);
 }
 
-/* Entries at or before ADDRESS. */
-static size_t count_until(const struct sym_table *t, uint64_t address)
-{
-    size_t lo = 0, hi = t->entry.n;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (t->entry.v[mid].start <= address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 long sym_table_find(const struct sym_table *t, uint64_t address)
 {
     long best = -1;
-    size_t i = count_until(t, address);
+    size_t i = search(0, t->entry.n, at, t->entry.v[at].start <= address);
 
     for (unsigned steps = 0; i-- > 0 && steps < BACK_MAX; steps++) {
         const struct sym_entry *e = &t->entry.v[i];

@@ -93,21 +93,6 @@ struct human human_u64(uint64_t n)
     return grouped(n, false);
 }
 
-struct human human_short(double n)
-{
-    struct human h;
-
-    if (fabs(n) < 999.5) {
-        snprintf(h.s, sizeof h.s, "%.0f", n);
-        return h;
-    }
-    if (fabs(n) < 999.5e3)
-        return scaled(n / 1e3, "k");
-    if (fabs(n) < 999.5e6)
-        return scaled(n / 1e6, "M");
-    return scaled(n / 1e9, "G");
-}
-
 struct human human_pct(double pct)
 {
     struct human h;

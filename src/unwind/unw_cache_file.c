@@ -48,7 +48,7 @@ bool unw_table_check(struct unw_body *body, const void *bytes, size_t size, uint
 
     if (size < sizeof *h || (uintptr_t)bytes % 8 || h->magic != UNW_TABLE_MAGIC ||
         h->version != UNW_TABLE_VERSION || h->key != key || h->arch > UNW_AARCH64 ||
-        h->n_rules > UNW_ROW_RULE + 1u || h->n_pages > UNW_TABLE_SPAN >> 16)
+        h->n_rules > UNW_MAX_RULE + 1u || h->n_pages > UNW_TABLE_SPAN >> 16)
         return false;
     rules = (uint64_t)h->n_rules * sizeof(struct unw_rule);
     pages = ((uint64_t)h->n_pages + 1) * sizeof(uint32_t);

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
+
 enum { PE_ABS = 0x00, PE_PCREL = 0x10, PE_TEXTREL = 0x20, PE_DATAREL = 0x30, PE_FUNCREL = 0x40 };
 enum { NO_CIE = UINT32_MAX };
 
@@ -92,19 +94,13 @@ static bool cie_parse(const struct unw_cfi *cfi, struct unw_cie *cie, struct cur
 
 static uint32_t cie_find(const struct unw_cfi *cfi, uint64_t offset)
 {
-    size_t low = cfi->first_cie, high = cfi->cies.n;
+    size_t n = cfi->cies.n, at;
 
-    if (high > low && cfi->cies.v[high - 1].offset == offset) /* nearly always */
-        return (uint32_t)(high - 1);
-    while (low < high) { /* offsets grow within a section */
-        size_t mid = low + (high - low) / 2;
-
-        if (cfi->cies.v[mid].offset < offset)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < cfi->cies.n && cfi->cies.v[low].offset == offset ? (uint32_t)low : NO_CIE;
+    if (n > cfi->first_cie && cfi->cies.v[n - 1].offset == offset) /* nearly always */
+        return (uint32_t)(n - 1);
+    /* Offsets grow within a section. */
+    at = search(cfi->first_cie, n, i, cfi->cies.v[i].offset < offset);
+    return at < n && cfi->cies.v[at].offset == offset ? (uint32_t)at : NO_CIE;
 }
 
 static bool fde_add(struct unw_cfi *cfi, const struct unw_section *section, uint64_t cie_offset,

@@ -7,7 +7,10 @@
 #include "unwind/unw_cfi.h"
 #include "unwind/unw_table.h"
 
-enum { RULE_SLOTS = 1 << 16 }; /* twice the greatest number of rules */
+enum {
+    RULE_SLOTS = 1 << 16, /* twice the greatest number of rules */
+    PADDING = 15,         /* bytes between functions that nobody runs: a rule may cover them */
+};
 
 struct builder {
     uint64_t low; /* address of page 0 */
@@ -16,7 +19,6 @@ struct builder {
     VEC(struct unw_rule) rules; /* [0] is unused */
     uint16_t slots[RULE_SLOTS];
     uint16_t in_force; /* rule of the last row */
-    bool starts;       /* the next row is the first of its FDE */
 };
 
 /* The number of rule R; 0 when it says nothing, or when there are too many. */
@@ -31,7 +33,7 @@ static uint16_t rule_id(struct builder *b, const struct unw_rule *r)
     for (; b->slots[at]; at = (at + 1) % RULE_SLOTS)
         if (unw_rule_equal(&b->rules.v[b->slots[at]], r))
             return b->slots[at];
-    if (b->rules.n > UNW_ROW_RULE)
+    if (b->rules.n > UNW_MAX_RULE)
         return 0;
     b->slots[at] = (uint16_t)b->rules.n;
     vec_push(&b->rules, *r);
@@ -48,17 +50,17 @@ static void begin_pages(struct builder *b, uint64_t page)
     }
 }
 
-static void add_row(struct builder *b, uint64_t address, uint16_t id, bool function)
+static void add_row(struct builder *b, uint64_t address, uint16_t id)
 {
     uint64_t at = address - b->low;
-    uint16_t low = (uint16_t)at, rule = (uint16_t)(id | (function ? UNW_ROW_FUNCTION : 0));
+    uint16_t low = (uint16_t)at;
 
     begin_pages(b, at >> 16);
     b->in_force = id;
     if (b->rows.n > b->pages.v[b->pages.n - 1] && b->rows.v[b->rows.n - 1].low == low)
-        b->rows.v[b->rows.n - 1].rule = rule; /* what begin_pages has just repeated */
+        b->rows.v[b->rows.n - 1].rule = id; /* what begin_pages has just repeated */
     else
-        vec_push(&b->rows, ((struct unw_row){ low, rule }));
+        vec_push(&b->rows, ((struct unw_row){ low, id }));
 }
 
 static void take_row(void *arg, uint64_t address, const struct unw_rule *rule)
@@ -66,10 +68,8 @@ static void take_row(void *arg, uint64_t address, const struct unw_rule *rule)
     struct builder *b = arg;
     uint16_t id = rule_id(b, rule);
 
-    if (!b->starts && id == b->in_force)
-        return;
-    add_row(b, address, id, b->starts);
-    b->starts = false;
+    if (id != b->in_force)
+        add_row(b, address, id);
 }
 
 /* --- sorting --- */
@@ -177,10 +177,9 @@ static uint64_t run_all(struct builder *b, const struct unw_cfi *cfi)
         end = fde->start + fde->size;
         if (next < cfi->fdes.n && cfi->fdes.v[next].start < end)
             end = cfi->fdes.v[next].start;
-        b->starts = true;
         unw_cfa_run(cfi, fde, end, take_row, b);
-        if (next == cfi->fdes.n || cfi->fdes.v[next].start > end)
-            add_row(b, end, 0, false);
+        if (next == cfi->fdes.n || cfi->fdes.v[next].start - end > PADDING)
+            add_row(b, end, 0);
     }
     return end;
 }

@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 /* Spaces share rule caches, so generations are unique in the process. */
 static uint32_t next_generation(void)
 {
@@ -43,17 +45,7 @@ void unw_space_free(struct unw_space *s)
 /* Index of the first range that ends above ADDRESS. */
 static size_t first_above(const struct unw_space *s, uint64_t address)
 {
-    size_t low = 0, high = s->ranges.n;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (s->ranges.v[mid].end <= address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return search(0, s->ranges.n, i, s->ranges.v[i].end <= address);
 }
 
 static void insert(struct unw_space *s, size_t at, struct unw_range r)

@@ -165,25 +165,6 @@ const struct unw_rule *unw_table_rule(const struct unw_table *t, uint64_t addres
 
     unw_table_prepare(t);
     row = unw_body_row(&t->body, address);
-    id = row ? row->rule & UNW_ROW_RULE : 0;
+    id = row ? row->rule : 0;
     return id && id < t->body.header->n_rules ? &t->body.rules[id] : NULL;
-}
-
-uint64_t unw_table_function_start(const struct unw_table *t, uint64_t address)
-{
-    const struct unw_row *row;
-    uint64_t page;
-
-    unw_table_prepare(t);
-    row = unw_body_row(&t->body, address);
-    if (!row || !row->rule)
-        return 0;
-    page = (address - t->body.header->low) >> 16;
-    for (; !(row->rule & UNW_ROW_FUNCTION); row--) {
-        if (row == t->body.rows)
-            return 0;
-        while (t->body.rows + t->body.pages[page] >= row && page)
-            page--;
-    }
-    return t->body.header->low + (page << 16) + row->low;
 }

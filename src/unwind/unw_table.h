@@ -13,9 +13,8 @@
 #include "unwind/unw_rule.h"
 
 enum {
-    UNW_TABLE_VERSION = 1,
-    UNW_ROW_FUNCTION = 0x8000, /* in a row's rule: an FDE starts here */
-    UNW_ROW_RULE = 0x7fff,     /* 0 = no rule */
+    UNW_TABLE_VERSION = 2,
+    UNW_MAX_RULE = 0x7fff,
 };
 #define UNW_TABLE_MAGIC 0x574e5546u /* "FUNW" */
 #define UNW_TABLE_SPAN ((uint64_t)1 << 34) /* of addresses in one module */
@@ -30,7 +29,7 @@ struct unw_header { /* 64 bytes */
 };
 
 struct unw_row {
-    uint16_t low, rule;
+    uint16_t low, rule; /* rule 0: none */
 };
 
 struct unw_body { /* one allocation or mapping: the bytes of a cache file */

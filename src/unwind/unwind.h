@@ -39,8 +39,6 @@ struct unw_table_info {
     bool from_cache;
 };
 struct unw_table_info unw_table_info(const struct unw_table *t); /* prepares T */
-/* Start address of the FDE that covers ADDRESS (for naming stripped code), or 0. */
-uint64_t unw_table_function_start(const struct unw_table *t, uint64_t address);
 
 /* *BIAS for unw_space_map when the file's bytes from FILE_OFFSET are mapped at START; false when
  * no executable segment of the file lies there. */

@@ -48,26 +48,3 @@ TEST(stats_median_interval_takes_the_order_statistics)
     CHECK(i.low == 1 && i.high == 5);
     CHECK_NEAR(i.confidence, 0.9375, 1e-9);
 }
-
-static double mean(double *v, size_t n)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += v[i];
-    return sum / (double)n;
-}
-
-TEST(stats_bootstrap_is_repeatable_and_holds_the_estimate)
-{
-    double v[50];
-    struct interval a, b;
-
-    for (int k = 0; k < 50; k++)
-        v[k] = (k * 37) % 50;
-    a = stats_bootstrap(v, 50, mean, 1000);
-    b = stats_bootstrap(v, 50, mean, 1000);
-    CHECK(a.low == b.low && a.high == b.high);
-    CHECK(a.low < 24.5 && a.high > 24.5);
-    CHECK(a.high - a.low > 5 && a.high - a.low < 11); /* 2 * 1.96 * 14.43 / sqrt(50) = 8.0 */
-}

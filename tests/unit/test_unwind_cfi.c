@@ -87,7 +87,7 @@ static struct unw_rule at(const struct unw_body *b, uint64_t address)
 {
     const struct unw_row *row = unw_body_row(b, address);
 
-    return row ? b->rules[row->rule & UNW_ROW_RULE] : (struct unw_rule){ 0 };
+    return row ? b->rules[row->rule] : (struct unw_rule){ 0 };
 }
 
 static void check_rule(struct unw_rule r, enum unw_cfa cfa, int cfa_off, enum unw_where fp,

@@ -107,7 +107,7 @@ static uint64_t our_place(unsigned where, int64_t off, uint64_t cfa)
 
 struct tally {
     const char *file;
-    unsigned long rows, not_followed, gaps;
+    unsigned long rows, not_followed, gaps, gap, gap_ruled;
 };
 
 /* One saved register: 0 when both agree. */
@@ -174,6 +174,17 @@ static void compare_row(struct tally *t, struct values *v, Dwarf_Frame *frame, b
         compare_register(t, v, frame, v->machine->bx, r, UNW_BX, cfa);
 }
 
+/* Padding of up to 15 bytes may have a rule, a longer gap has none anywhere. */
+static void compare_gap(struct tally *t, const struct unw_table *table, uint64_t address)
+{
+    t->gaps++;
+    t->gap++;
+    t->gap_ruled += unw_table_rule(table, address) != NULL;
+    if (t->gap > 15 && t->gap_ruled)
+        test_fail(__FILE__, __LINE__, "%s at %#lx: a rule in a gap", t->file,
+                  (unsigned long)address);
+}
+
 /* Address after the row of elfutils that holds ADDRESS; compares its first and last byte. */
 static uint64_t compare_at(struct tally *t, Dwarf_CFI *cfi, const struct unw_machine *machine,
                            const struct unw_table *table, uint64_t address)
@@ -184,12 +195,10 @@ static uint64_t compare_at(struct tally *t, Dwarf_CFI *cfi, const struct unw_mac
     bool signal;
 
     if (dwarf_cfi_addrframe(cfi, address, &frame) != 0) {
-        if (unw_table_rule(table, address))
-            test_fail(__FILE__, __LINE__, "%s at %#lx: a rule in a gap", t->file,
-                      (unsigned long)address);
-        t->gaps++;
+        compare_gap(t, table, address);
         return address + 1;
     }
+    t->gap = t->gap_ruled = 0;
     dwarf_frame_info(frame, &start, &end, &signal);
     compare_row(t, &v, frame, signal, unw_table_rule(table, address));
     v.pc = end - 1;

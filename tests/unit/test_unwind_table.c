@@ -158,30 +158,6 @@ TEST(unwind_table_of_a_file_cut_short_is_not_kept)
     close(fd);
 }
 
-TEST(unwind_table_knows_function_starts)
-{
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    struct unw_table *t = unw_table_open(fd, NULL, 0, NULL);
-    struct unw_table_info info = unw_table_info(t);
-    uint64_t bias, start;
-    struct link_map *map;
-    Dl_info dl;
-
-    CHECK(dladdr1(&build_id, &dl, (void **)&map, RTLD_DL_LINKMAP) != 0);
-    bias = map->l_addr;
-    start = (uint64_t)&open_libc - bias;
-    CHECK_EQ(unw_table_function_start(t, start), start);
-    CHECK_EQ(unw_table_function_start(t, start + 9), start);
-    CHECK_EQ(unw_table_function_start(t, info.high), 0);
-    CHECK_EQ(unw_table_function_start(t, info.low - 1), 0);
-    /* Starts are consistent: of each address it is at or before it, and its own start. */
-    for (uint64_t at = info.low; at < info.high; at += 7)
-        if ((start = unw_table_function_start(t, at)))
-            CHECK(start <= at && unw_table_function_start(t, start) == start);
-    unw_table_free(t);
-    close(fd);
-}
-
 TEST(unwind_table_refuses_what_is_not_elf_of_a_known_machine)
 {
     unsigned char bytes[64] = "not an ELF file at all";
