@@ -173,20 +173,3 @@ int map_write_file(const char *path, const void *data, size_t n, struct err *e)
     }
     return 0;
 }
-
-void map_cache_dir(char *path, size_t cap, const char *name)
-{
-    const char *own = getenv("FATHOM_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME"), *slash = *name ? "/" : "";
-    int n = -1;
-
-    path[0] = 0;
-    if (own && *own)
-        n = snprintf(path, cap, "%s%s%s", own, slash, name);
-    else if (xdg && *xdg)
-        n = snprintf(path, cap, "%s/fathom%s%s", xdg, slash, name);
-    else if (home && *home)
-        n = snprintf(path, cap, "%s/.cache/fathom%s%s", home, slash, name);
-    if (n < 0 || (size_t)n >= cap)
-        path[0] = 0;
-}

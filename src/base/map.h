@@ -29,8 +29,5 @@ int64_t map_read_int(const char *path, int64_t otherwise);
 /* Write all of DATA to PATH through a temporary file and rename, making missing folders. */
 int map_write_file(const char *path, const void *data, size_t n, struct err *e);
 int map_make_dirs(const char *path); /* every folder above PATH's last slash; 0 or -1 */
-/* The user's cache folder for NAME ("" for the top), e.g. ~/.cache/fathom/unwind; "" when
- * there is none (no HOME).  FATHOM_CACHE overrides.  Does not create it. */
-void map_cache_dir(char *path, size_t cap, const char *name);
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cache.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "doctor/doc_measure.h"
@@ -72,7 +73,7 @@ static int scratch_file(void)
     char *block = mem_zalloc(1 << 20);
     int fd;
 
-    map_cache_dir(folder, sizeof folder, "doctor");
+    cache_dir(folder, sizeof folder, "doctor");
     snprintf(path, sizeof path, "%s/scratch-XXXXXX", *folder ? folder : "/tmp");
     map_make_dirs(path);
     fd = mkstemp(path);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cache.h"
 #include "base/map.h"
 #include "stats/stats.h"
 #include "text/json.h"
@@ -80,7 +81,7 @@ int doc_measure_save(const struct doc_latencies *l, char *path, size_t cap, stru
     char folder[4000];
     int rc;
 
-    map_cache_dir(folder, sizeof folder, "doctor");
+    cache_dir(folder, sizeof folder, "doctor");
     if (!*folder)
         return err_set(e, ERR_MISSING, "there is no cache folder (HOME is not set)");
     snprintf(path, cap, "%s/latency.json", folder);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cache.h"
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/map.h"
@@ -112,7 +113,7 @@ static bool cache_path(char *path, size_t cap)
 {
     size_t n;
 
-    map_cache_dir(path, cap, "symbol");
+    cache_dir(path, cap, "symbol");
     n = strlen(path);
     return n && snprintf(path + n, cap - n, "/kallsyms-%016llx", (unsigned long long)list_key()) <
                     (int)(cap - n);
@@ -154,7 +155,7 @@ static void write_cache(const struct kernel_state *st, const char *path)
         buf_u32(&b, st->table.entry.v[i].name);
     }
     buf_add(&b, st->names, st->names_size);
-    map_write_file(path, b.data, b.n, NULL);
+    cache_store(path, b.data, b.n);
     buf_release(&b);
 }
 

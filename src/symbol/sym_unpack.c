@@ -9,6 +9,7 @@
 #include <zstd.h>
 
 #include "base/buf.h"
+#include "base/cache.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -120,7 +121,7 @@ static bool kept_path(struct sym_image *im, char *path, size_t cap)
     uint64_t hash = 0;
     size_t n;
 
-    map_cache_dir(path, cap, "symbol");
+    cache_dir(path, cap, "symbol");
     if (!*path || !im->build_id_size || im->fd < 0)
         return false;
     for (size_t i = 0; i < KINDS; i++) {
@@ -159,7 +160,7 @@ static void keep(const struct buf *elf, const char *path)
 
     n = ZSTD_compress(packed, cap, elf->data, elf->n, KEEP_LEVEL);
     if (!ZSTD_isError(n))
-        map_write_file(path, packed, n, NULL);
+        cache_store(path, packed, n);
     free(packed);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/cache.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "unwind/unw_table.h"
@@ -78,7 +79,7 @@ bool unw_cache_file_path(char *path, size_t cap, const uint8_t *build_id, size_t
 {
     size_t at;
 
-    map_cache_dir(path, cap, "unwind");
+    cache_dir(path, cap, "unwind");
     at = strlen(path);
     if (at == 0 || n == 0 || n > 64 || cap - at < n * 2 + 24)
         return false;
@@ -109,5 +110,5 @@ void unw_cache_file_store(const struct unw_body *body, const char *path, uint64_
 
     h->key = key;
     h->checksum = checksum(h, body->size);
-    map_write_file(path, h, body->size, NULL);
+    cache_store(path, h, body->size);
 }

@@ -1,10 +1,15 @@
 /* test_base.c - err, mem, buf, cursor, hash.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/buf.h"
+#include "base/cache.h"
 #include "base/cursor.h"
-#include "base/err.h"
 #include "base/digits.h"
+#include "base/err.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -94,6 +99,27 @@ TEST(map_write_file_makes_folders)
     CHECK_EQ(map_open(&m, path, &e), 0);
     CHECK(m.size == 4 && memcmp(m.data, "text", 4) == 0);
     map_close(&m);
+}
+
+TEST(a_cache_loses_what_was_not_used_for_longest)
+{
+    char path[200], folder[200];
+    struct timespec when[2] = { { 0 }, { 0 } };
+
+    snprintf(folder, sizeof folder, "%s/kept", test_dir());
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%d", folder, i);
+        cache_store(path, "0123456789", 10);
+        when[0].tv_sec = when[1].tv_sec = 1000 + (i * 7) % 4; /* 0, 3, 2, 1 */
+        CHECK_EQ(utimensat(AT_FDCWD, path, when, 0), 0);
+    }
+    CHECK_EQ(cache_trim(folder, 40), 0);
+    CHECK_EQ(cache_trim(folder, 25), 2);
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%d", folder, i);
+        CHECK_EQ(access(path, F_OK) == 0, i == 1 || i == 2);
+    }
+    CHECK_EQ(cache_trim("/nonexistent", 0), 0);
 }
 
 TEST(digits_end_at_any_other_byte)

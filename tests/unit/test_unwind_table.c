@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "base/buf.h"
+#include "base/cache.h"
 #include "base/map.h"
 #include "unw_self.h"
 #include "unwind/unw_table.h"
@@ -42,7 +43,7 @@ static const char *cache_file(void)
     int n = 0;
     char dir[2048];
 
-    map_cache_dir(dir, sizeof dir, "unwind");
+    cache_dir(dir, sizeof dir, "unwind");
     d = opendir(dir);
     CHECK(d != NULL);
     for (struct dirent *it; (it = readdir(d));)
@@ -152,7 +153,7 @@ TEST(unwind_table_of_a_file_cut_short_is_not_kept)
     CHECK_EQ(ftruncate(fd, 5000), 0);
     unw_table_prepare(t);
     CHECK_EQ(unw_table_info(t).rows, 0);
-    map_cache_dir(dir, sizeof dir, "unwind");
+    cache_dir(dir, sizeof dir, "unwind");
     CHECK(access(dir, F_OK) != 0);
     unw_table_free(t);
     close(fd);
