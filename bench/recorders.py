@@ -13,13 +13,27 @@ HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
 
 
+ASKED = set()  # budgets that were compared with a figure
+
+
+def budgets():
+    """{name: figure}; a line that is neither a comment nor a budget is an error."""
+    out = {}
+    for number, line in enumerate((HERE / "budgets.txt").read_text().splitlines(), 1):
+        found = re.fullmatch(r"(\w+\.\w+)\s+([\d.]+)\s+\S.*", line)
+        if found:
+            out[found[1]] = float(found[2])
+        elif line and not line.startswith("#"):
+            raise SystemExit(f"budgets.txt:{number} is no budget: {line}")
+    return out
+
+
 def budget(name):
     """The figure of NAME in budgets.txt."""
-    for line in (HERE / "budgets.txt").read_text().splitlines():
-        words = line.split()
-        if words and words[0] == name:
-            return float(words[1])
-    raise SystemExit(f"budgets.txt has no {name}")
+    ASKED.add(name)
+    if name not in budgets():
+        raise SystemExit(f"budgets.txt has no {name}")
+    return budgets()[name]
 
 
 def cpu_of(command, **more):

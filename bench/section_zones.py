@@ -74,7 +74,8 @@ def main(fathom):
         for name in (f"zone_precise_{threads}", f"zone_sampled_64_{threads}", f"zone_count_{threads}",
                      f"lttng_pair_{threads}", f"lttng_off_{threads}"):
             if name in plain[0]:
-                print(f"  {name} {best(plain, name):.2f} ns")
+                ratio = best(plain, name) / best(plain, "two_rdtsc_" + threads)
+                print(f"  {name} {best(plain, name):.2f} ns, x{ratio:.1f} of two readings")
     # The loop around it is not the zone's cost, and on some days takes two cycles itself.
     off = max(0, best(plain, "zone_off") - best(plain, "empty_loop"))
     verdict.line("zone, off, beyond an empty loop", off, "zones.off", "ns")
