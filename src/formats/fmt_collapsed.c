@@ -1,426 +1,11 @@
-/* fmt_collapsed.c - collapsed ("folded") stacks: one line a stack, root first, then its count.
+/* fmt_collapsed.c - collapsed ("folded") stacks: writing.  collapsed_read.c reads.
  *
- *     main;parse;read_[i];copy_user_[k] 42
- *
- * The last word is the count; names may hold spaces.  Suffixes tell kinds: _[k] kernel, _[i]
- * inlined into the frame before, _[j] JIT.  A file whose every line ends in two counts is a
- * difference (before, after) and becomes two metrics.
- *
- * A frame together with the calls inlined into it is one token here, found by its bytes; stack
- * ids are the nodes of a trie over tokens.  A line mostly begins like the one before: what is
- * equal keeps its path.  SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
+ * The figure of a line is a number of samples where the metric was sampled evenly, as other tools
+ * write it; otherwise the metric's own unit.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/an_tree.h"
-#include "base/trie.h"
-#include "formats/formats.h"
-#include "formats/pages.h"
-#include "profile/intern.h"
-
-enum {
-    LOOK_BYTES = 1 << 16,   /* of the file, to recognise it */
-    SUFFIX = 4,             /* "_[k]" */
-};
-
-struct text { /* bytes of the input, not terminated */
-    const char *s;
-    size_t n;
-};
-
-struct step { /* where a token of the line before ended, and the stack it led to */
-    size_t end;
-    uint32_t stack;
-};
-
-struct piece { /* a token of the line, before it is looked up */
-    const char *s;
-    size_t n;
-    uint64_t hash;
-    uint32_t frame; /* once it is */
-};
-
-struct importer {
-    struct sink *out;
-    struct intern in;
-    struct trie stacks; /* key: frame id; node: stack id */
-    struct index tokens;
-    VEC(struct text) token; /* by frame id - 1 */
-    struct arena arena;
-    VEC(struct location) chain;
-    VEC(struct piece) piece;
-    VEC(struct step) path;
-    struct text before; /* the line that path belongs to */
-    int n_counts;
-    uint32_t metric[2];
-    uint64_t good, bad;
-};
-
-/* --- lines ------------------------------------------------------------------------------ */
-
-static struct text next_line(struct text *rest)
-{
-    const char *nl = memchr(rest->s, '\n', rest->n);
-    size_t n = nl ? (size_t)(nl - rest->s) : rest->n, used = n + (nl != NULL);
-    struct text line = { rest->s, n };
-
-    rest->s += used;
-    rest->n -= used;
-    while (line.n && (line.s[line.n - 1] == '\r' || line.s[line.n - 1] == ' '))
-        line.n--;
-    return line;
-}
-
-static bool is_skipped(struct text line)
-{
-    return line.n == 0 || (line.n > 1 && line.s[0] == '#' && line.s[1] == ' ');
-}
-
-/* Digits, perhaps with a fraction (rounded); false when it is no number or too long. */
-static bool read_count(struct text word, int64_t *count)
-{
-    int64_t x = 0;
-    size_t i = 0;
-
-    if (word.n == 0 || word.n > 40)
-        return false;
-    for (; i < word.n && isdigit((unsigned char)word.s[i]); i++) {
-        if (x > INT64_MAX / 100)
-            return false;
-        x = x * 10 + (word.s[i] - '0');
-    }
-    if (i == 0)
-        return false;
-    if (i < word.n && word.s[i] == '.') {
-        x += i + 1 < word.n && word.s[i + 1] >= '5' && isdigit((unsigned char)word.s[i + 1]);
-        for (i++; i < word.n && isdigit((unsigned char)word.s[i]);)
-            i++;
-    }
-    *count = x;
-    return i == word.n;
-}
-
-/* Cut the last word off LINE as a count. */
-static bool cut_count(struct text *line, int64_t *count)
-{
-    size_t at = line->n;
-
-    while (at && line->s[at - 1] != ' ' && line->s[at - 1] != '\t')
-        at--;
-    if (at < 2 || !read_count((struct text){ line->s + at, line->n - at }, count))
-        return false;
-    while (at && (line->s[at - 1] == ' ' || line->s[at - 1] == '\t'))
-        at--;
-    line->n = at;
-    return at > 0;
-}
-
-struct look {
-    size_t lines, good, twice; /* lines that end in a count; in two */
-    bool has_separator;
-};
-
-static struct look look_at(const struct import_input *in)
-{
-    struct text rest = { (const char *)in->data, in->size };
-    struct look l = { 0 };
-    int64_t count;
-
-    while (rest.n && (size_t)(rest.s - (const char *)in->data) < LOOK_BYTES) {
-        struct text line = next_line(&rest);
-
-        if (is_skipped(line))
-            continue;
-        l.lines++;
-        l.good += cut_count(&line, &count);
-        l.has_separator |= memchr(line.s, ';', line.n) != NULL;
-        l.twice += cut_count(&line, &count);
-    }
-    return l;
-}
-
-static int recognise(const struct import_input *in)
-{
-    size_t n = in->size < LOOK_BYTES ? in->size : LOOK_BYTES;
-    struct look l;
-
-    /* "[kernel];..." is a frame; JSON has no letter behind its first bracket. */
-    if (memchr(in->data, 0, n) || (n && in->data[0] == '{') ||
-        (n > 1 && in->data[0] == '[' && !isalpha(in->data[1])))
-        return 0;
-    l = look_at(in);
-    if (!l.good || l.good * 10 < l.lines * 9)
-        return 0;
-    return l.has_separator ? 70 : 10;
-}
-
-/* --- frames ----------------------------------------------------------------------------- */
-
-static bool ends_inlined(const char *s, const char *end)
-{
-    return end - s > SUFFIX && memcmp(end - SUFFIX, "_[i]", SUFFIX) == 0;
-}
-
-static bool looks_python(struct text name)
-{
-    return name.n > 4 && name.s[name.n - 1] == ')' && memmem(name.s, name.n, ".py", 3);
-}
-
-/* Kind by suffix, which is cut off. */
-static enum frame_kind cut_suffix(struct text *name)
-{
-    char c = 0;
-
-    if (name->n > SUFFIX && memcmp(name->s + name->n - SUFFIX, "_[", 2) == 0 &&
-        name->s[name->n - 1] == ']')
-        c = name->s[name->n - 2];
-    if (c == 'k' || c == 'i' || c == 'j')
-        name->n -= SUFFIX;
-    if (c == 'k')
-        return FRAME_KERNEL;
-    if (c == 'j')
-        return FRAME_JIT;
-    return looks_python(*name) ? FRAME_PYTHON : FRAME_NATIVE;
-}
-
-static uint32_t function_of(struct importer *im, struct text name)
-{
-    struct function f = { .name = name.n ? intern_string(&im->in, name.s, name.n)
-                                         : intern_cstr(&im->in, "[unknown]") };
-
-    return intern_function(&im->in, &f);
-}
-
-static uint32_t define_frame(struct importer *im, struct text token)
-{
-    struct frame f = { .kind = FRAME_NATIVE };
-    struct text rest = token;
-
-    vec_clear(&im->chain);
-    for (bool first = true; first || rest.n; first = false) {
-        const char *semi = memchr(rest.s, ';', rest.n);
-        struct text name = { rest.s, semi ? (size_t)(semi - rest.s) : rest.n };
-        size_t used = name.n + (semi != NULL);
-        enum frame_kind kind = cut_suffix(&name);
-
-        if (first)
-            f.kind = kind;
-        vec_push(&im->chain, ((struct location){ function_of(im, name), 0 }));
-        rest = (struct text){ rest.s + used, rest.n - used };
-    }
-    vec_push(&im->token, ((struct text){ arena_strndup(&im->arena, token.s, token.n), token.n }));
-    if (im->out->frame)
-        im->out->frame(im->out, &f);
-    if (im->out->resolve)
-        im->out->resolve(im->out, (uint32_t)im->token.n, im->chain.v, im->chain.n);
-    return (uint32_t)im->token.n;
-}
-
-static uint32_t frame_of(struct importer *im, const struct piece *w)
-{
-    uint32_t id;
-
-    for (uint32_t at = index_first(&im->tokens, w->hash);
-         (id = index_id(&im->tokens, w->hash, &at));) {
-        const struct text *t = &im->token.v[id - 1];
-
-        if (t->n == w->n && memcmp(t->s, w->s, w->n) == 0)
-            return id;
-    }
-    id = define_frame(im, (struct text){ w->s, w->n });
-    index_add(&im->tokens, w->hash, id);
-    return id;
-}
-
-/* --- stacks ----------------------------------------------------------------------------- */
-
-static size_t common_prefix(struct text a, struct text b)
-{
-    size_t n = a.n < b.n ? a.n : b.n, i = 0;
-
-    for (; i + 8 <= n; i += 8) {
-        uint64_t x, y;
-
-        memcpy(&x, a.s + i, 8);
-        memcpy(&y, b.s + i, 8);
-        if (x != y)
-            return i + (size_t)__builtin_ctzll(x ^ y) / 8;
-    }
-    while (i < n && a.s[i] == b.s[i])
-        i++;
-    return i;
-}
-
-/* Leave in path only the steps that LINE shares with the line before.  The last of them is
- * given up as well: whether a token ends there depends on the frame that follows it. */
-static void keep_shared(struct importer *im, struct text line)
-{
-    size_t same = common_prefix(im->before, line), lo = 0, hi = im->path.n;
-
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-
-        if (im->path.v[mid].end < same)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    im->path.n = lo ? lo - 1 : 0;
-    im->before = line;
-}
-
-static const char *frame_end(const char *s, const char *end)
-{
-    const char *semi = memchr(s, ';', (size_t)(end - s));
-
-    return semi ? semi : end;
-}
-
-static uint32_t add_stack(struct importer *im, uint32_t parent, uint32_t frame)
-{
-    size_t n = im->stacks.node.n;
-    uint32_t id = trie_child(&im->stacks, parent, frame);
-
-    if (im->stacks.node.n > n && im->out->stack)
-        im->out->stack(im->out, parent, frame);
-    return id;
-}
-
-static void add_piece(struct importer *im, const char *s, size_t n)
-{
-    struct piece *w = vec_add(&im->piece);
-
-    *w = (struct piece){ s, n, hash_bytes(s, n), 0 };
-    if (im->tokens.slot)
-        __builtin_prefetch(&im->tokens.slot[index_first(&im->tokens, w->hash)]);
-}
-
-/* All tokens of a line are found before the first is looked up: the look-ups then do not wait
- * for one another's memory. */
-static void split(struct importer *im, const char *s, const char *end)
-{
-    const char *stop = frame_end(s, end);
-
-    vec_clear(&im->piece);
-    for (;;) {
-        const char *next = stop < end ? frame_end(stop + 1, end) : end;
-
-        if (stop == end || !ends_inlined(stop + 1, next)) {
-            add_piece(im, s, (size_t)(stop - s));
-            s = stop + 1;
-        }
-        if (stop == end)
-            return;
-        stop = next;
-    }
-}
-
-static uint32_t stack_of(struct importer *im, struct text line)
-{
-    uint32_t stack = 0;
-    size_t from = 0;
-
-    keep_shared(im, line);
-    if (im->path.n) {
-        stack = im->path.v[im->path.n - 1].stack;
-        from = im->path.v[im->path.n - 1].end + 1;
-    }
-    split(im, line.s + from, line.s + line.n);
-    for (size_t i = 0; i < im->piece.n; i++)
-        im->piece.v[i].frame = frame_of(im, &im->piece.v[i]);
-    for (size_t i = 0; i < im->piece.n; i++) {
-        const struct piece *w = &im->piece.v[i];
-
-        stack = add_stack(im, stack, w->frame);
-        vec_push(&im->path, ((struct step){ (size_t)(w->s - line.s) + w->n, stack }));
-    }
-    return stack;
-}
-
-/* --- the file --------------------------------------------------------------------------- */
-
-static void add_sample(struct importer *im, int which, uint32_t stack, int64_t count)
-{
-    struct sample m = { .stack = stack, .metric = im->metric[which], .cpu = -1, .weight = count,
-                        .count = (uint64_t)count };
-
-    if (count && im->out->sample)
-        im->out->sample(im->out, &m);
-}
-
-static void take_line(struct importer *im, struct text line)
-{
-    int64_t count[2] = { 0 };
-    uint32_t stack;
-
-    for (int i = im->n_counts - 1; i >= 0; i--)
-        if (!cut_count(&line, &count[i])) {
-            im->bad++;
-            return;
-        }
-    im->good++;
-    stack = stack_of(im, line);
-    for (int i = 0; i < im->n_counts; i++)
-        add_sample(im, i, stack, count[i]);
-}
-
-static void define_metrics(struct importer *im, bool two)
-{
-    static const char *const names[2][2] = { { "samples", "" }, { "before", "after" } };
-    uint32_t unit = intern_cstr(&im->in, "samples");
-
-    im->n_counts = two ? 2 : 1;
-    for (int i = 0; i < im->n_counts; i++)
-        im->metric[i] = intern_metric(
-            &im->in, &(struct metric){ .name = intern_cstr(&im->in, names[two][i]),
-                                       .unit = unit });
-}
-
-static void say_bad_lines(struct importer *im)
-{
-    char text[32];
-
-    snprintf(text, sizeof text, "%" PRIu64, im->bad);
-    if (im->bad && im->out->meta)
-        im->out->meta(im->out, "quality.lines_skipped", text);
-}
-
-static int import(const struct import_input *in, struct sink *out, struct err *e)
-{
-    struct importer im = { .out = out };
-    struct text rest = { (const char *)in->data, in->size };
-    struct look l = look_at(in);
-    size_t dropped = 0;
-
-    intern_init(&im.in, out);
-    trie_init(&im.stacks);
-    define_metrics(&im, l.good && l.twice == l.lines);
-    while (rest.n) {
-        struct text line = next_line(&rest);
-
-        if (!is_skipped(line))
-            take_line(&im, line);
-        if (im.before.s) /* the line before must stay */
-            pages_drop(in, im.before.s, &dropped);
-    }
-    say_bad_lines(&im);
-    intern_release(&im.in);
-    trie_release(&im.stacks);
-    index_release(&im.tokens);
-    vec_release(&im.token);
-    vec_release(&im.chain);
-    vec_release(&im.piece);
-    vec_release(&im.path);
-    arena_release(&im.arena);
-    if (!im.good)
-        err_set(e, ERR_FORMAT, "no line is a collapsed stack (\"main;work 12\")");
-    return out->end(out, e) < 0 || !im.good ? -1 : 0;
-}
-
-/* --- writing ---------------------------------------------------------------------------- */
+#include "formats/collapsed.h"
 
 /* ';' and line ends separate, so that they cannot be in a name. */
 static void put_name(struct out *o, const struct an_symbol *y)
@@ -450,18 +35,40 @@ static void put_stack(struct out *o, const struct an_symbols *s, const struct an
     vec_release(&up);
 }
 
+/* The weight of each sample of a metric that was sampled evenly: that many are one sample.  What
+ * was measured, and samples that stand for different amounts, are told in the metric's unit: 1. */
+static int64_t weight_of_one(const struct profile *p, uint32_t metric)
+{
+    int64_t one = 0;
+
+    if (p->metric.v[metric - 1].flags & METRIC_EXACT)
+        return 1;
+    for (size_t i = 0; i < p->sample.n; i++) {
+        const struct sample *m = &p->sample.v[i];
+        int64_t count = m->count > 0 && m->count < INT64_MAX ? (int64_t)m->count : 1;
+
+        if (m->metric != metric || !m->weight)
+            continue;
+        if (!one)
+            one = m->weight / count;
+        if (one <= 0 || m->weight % one || m->weight / one != count)
+            return 1;
+    }
+    return one ? one : 1;
+}
+
 static int collapsed_write(const struct profile *p, const struct export_options *opt,
                            struct out *o, struct err *e)
 {
-    uint32_t metric = opt->metric ? profile_find_metric(p, opt->metric) : p->metric.n > 0;
+    uint32_t metric = export_metric(p, opt, e);
     struct an_symbols s;
     struct an_tree t;
     uint32_t *rank, *order;
-    int64_t *self;
+    int64_t *self, one;
 
     if (!metric)
-        return err_set(e, ERR_MISSING, "the profile has no metric \"%s\"",
-                       opt->metric ? opt->metric : "");
+        return -1;
+    one = weight_of_one(p, metric);
     an_symbols_init(&s, p);
     an_tree_build(&t, &s, NULL);
     self = an_tree_self(&t, p, metric, NULL);
@@ -472,7 +79,7 @@ static int collapsed_write(const struct profile *p, const struct export_options 
             continue;
         put_stack(o, &s, &t, order[i]);
         out_char(o, ' ');
-        out_i64(o, self[order[i]]);
+        out_i64(o, self[order[i]] / one);
         out_char(o, '\n');
     }
     free(order);
@@ -487,7 +94,7 @@ const struct format format_collapsed = {
     .name = "collapsed",
     .extension = ".collapsed",
     .about = "collapsed stacks (flamegraph.pl, inferno)",
-    .recognise = recognise,
-    .import = import,
+    .recognise = collapsed_recognise,
+    .import = collapsed_import,
     .write = collapsed_write,
 };

@@ -251,6 +251,7 @@ static void on_switch(struct importer *im, const struct perf_record *r,
         im->waiting_note = note(&im->in, "[waiting; the last known stack]");
     }
     m.metric = im->off_cpu;
+    m.time_ns = t->out_ns; /* a wait has the time at which it began */
     m.weight = (int64_t)(at->time - t->out_ns);
     m.stack = intern_stack(&im->in, t->last_stack, im->waiting_note);
     t->out_ns = 0;

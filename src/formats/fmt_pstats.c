@@ -249,13 +249,12 @@ static void chain_callers(struct writer *w, const uint32_t *order)
 static int pstats_write(const struct profile *p, const struct export_options *o, struct out *out,
                         struct err *e)
 {
-    uint32_t metric = o->metric ? profile_find_metric(p, o->metric) : p->metric.n > 0;
+    uint32_t metric = export_metric(p, o, e);
     struct writer w = { .metric = metric - 1, .calls = profile_find_metric(p, "calls") };
     uint32_t *order;
 
     if (!metric)
-        return err_set(e, ERR_MISSING, "the profile has no metric \"%s\"",
-                       o->metric ? o->metric : "");
+        return -1;
     w.scale = strcmp(profile_string(p, p->metric.v[metric - 1].unit), "ns") == 0 ? 1e9 : 1;
     edges_build(&w.g, p);
     order = edges_order(&w.g);

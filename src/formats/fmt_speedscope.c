@@ -101,7 +101,7 @@ static void write_profiles(struct json *j, struct labels *l, const struct export
 
         if (only && metric != only)
             continue;
-        timeline_build(&t, p, metric);
+        timeline_build(&t, p, metric, 0);
         for (size_t i = 0; i < t.run.n; i++)
             write_run(j, l, &p->metric.v[metric - 1], &t, &t.run.v[i]);
         timeline_release(&t);

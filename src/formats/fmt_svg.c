@@ -232,15 +232,14 @@ static void draw(struct picture *p, struct out *o)
 static int svg_write(const struct profile *profile, const struct export_options *opt,
                      struct out *o, struct err *e)
 {
-    uint32_t metric = opt->metric ? profile_find_metric(profile, opt->metric) : 1;
+    uint32_t metric = export_metric(profile, opt, e);
     struct an_symbols symbols;
     struct an_tree tree, inverted;
     int64_t *self, *total;
     struct picture p = { .symbols = &symbols, .tree = &tree, .inverted = opt->inverted };
 
-    if (!metric || metric > profile->metric.n)
-        return err_set(e, ERR_MISSING, "the profile has no metric \"%s\"",
-                       opt->metric ? opt->metric : "");
+    if (!metric)
+        return -1;
     p.min_px = fmax(opt->all ? 0 : MIN_PX, opt->min_pct / 100 * (WIDTH - 2 * PAD));
     p.title = opt->title && *opt->title ? opt->title : "Flame graph";
     p.unit = profile_string(profile, profile->metric.v[metric - 1].unit);

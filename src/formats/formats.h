@@ -37,6 +37,9 @@ struct format {
                  struct err *e);
 };
 
+/* The metric to write: the one asked for, else the first.  0 with *E set when there is none. */
+uint32_t export_metric(const struct profile *p, const struct export_options *o, struct err *e);
+
 extern const struct format *const formats[]; /* NULL-terminated */
 const struct format *format_find(const char *name);
 const struct format *format_recognise(const struct import_input *in); /* NULL: none */

@@ -28,22 +28,28 @@ static void change_to(struct slices *s, const struct labels *l, uint64_t now)
     }
 }
 
+/* A sample lasts exactly as long as it weighs, so that the sums are those of the samples; what
+ * gives way is where it lies.  Between samples a gap of less than half a one is jitter of the
+ * clock and is closed.  Beside a wait, which lies where it was measured, the gap is running time
+ * that no sample has told yet: up to one sample, and that is closed too. */
 static void add_times(struct slices *s, struct labels *l, const struct timeline_item *v, size_t n)
 {
-    uint64_t end = 0;
+    uint64_t end = 0, sampled = 0;
 
     for (size_t i = 0; i < n; i++) {
         uint64_t w = v[i].weight > 0 ? (uint64_t)v[i].weight : 0;
         uint64_t start = v[i].time_ns > w ? v[i].time_ns - w : 0;
+        bool by_wait = v[i].waiting || (i && v[i - 1].waiting);
 
-        /* A gap of less than half a sample is jitter of the clock, not waiting. */
-        if (end && (start < end || start - end <= w / 2))
+        if (!v[i].waiting)
+            sampled = w;
+        if (i && (start < end || start - end <= (by_wait ? sampled : w / 2)))
             start = end;
         else
             close_to(s, 0, end);
         labels_stack(l, v[i].stack);
         change_to(s, l, start);
-        end = v[i].time_ns > start ? v[i].time_ns : start;
+        end = start + w;
     }
     close_to(s, 0, end);
 }
@@ -78,7 +84,7 @@ static void add_side_by_side(struct slices *s, struct labels *l, const struct ti
 {
     struct path *path = mem_alloc((n + 1) * sizeof *path);
     struct arena pool = { 0 };
-    uint64_t now = 0;
+    uint64_t now = n ? v[0].time_ns : 0;
 
     for (size_t i = 0; i < n; i++) {
         uint32_t *copy;

@@ -17,9 +17,9 @@ struct slices {
     VEC(size_t) open_;     /* indexes into v, outermost first */
 };
 
-/* Appends the calls of R.  IS_TIME: weights are nanoseconds, and a sample stands for the time
- * before it; otherwise it lasts until the next.  Items without times are put side by side from
- * 0 on, equal callers together, one nanosecond a unit when they are no time. */
+/* Appends the calls of R.  IS_TIME: weights are nanoseconds, and calls last as long in all as
+ * their samples weigh; otherwise a sample lasts until the next.  Items without times of their own
+ * are put side by side, equal callers together, one nanosecond a unit when they are no time. */
 void slices_add(struct slices *s, struct labels *l, const struct timeline *t,
                 const struct timeline_run *r, bool is_time);
 void slices_release(struct slices *s);

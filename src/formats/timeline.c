@@ -24,6 +24,26 @@ static int by_thread_and_time(const void *a, const void *b)
     return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
+bool timeline_is_time(const struct profile *p, uint32_t metric)
+{
+    return strcmp(profile_string(p, p->metric.v[metric - 1].unit), "ns") == 0;
+}
+
+static bool is_waiting(const struct profile *p, uint32_t metric)
+{
+    return (p->metric.v[metric - 1].flags & METRIC_OFF_CPU) && timeline_is_time(p, metric);
+}
+
+uint32_t timeline_waiting(const struct profile *p, uint32_t metric)
+{
+    if (!timeline_is_time(p, metric) || is_waiting(p, metric))
+        return 0;
+    for (uint32_t i = 1; i <= p->metric.n; i++)
+        if (is_waiting(p, i))
+            return i;
+    return 0;
+}
+
 /* Items of a run without times, added up by stack, in the order they first appear. */
 static size_t add_up(struct timeline_item *v, size_t n)
 {
@@ -47,7 +67,8 @@ static size_t add_up(struct timeline_item *v, size_t n)
 
 static void add_run(struct timeline *t, const struct sortable *s, size_t n)
 {
-    struct timeline_run r = { s[0].item.thread, s[0].item.time_ns != 0, t->item.n, n };
+    bool timed = s[0].item.time_ns && (n == 1 || s[0].item.time_ns != s[n - 1].item.time_ns);
+    struct timeline_run r = { s[0].item.thread, timed, t->item.n, n };
 
     vec_reserve(&t->item, t->item.n + n);
     for (size_t i = 0; i < n; i++)
@@ -59,7 +80,18 @@ static void add_run(struct timeline *t, const struct sortable *s, size_t n)
     vec_push(&t->run, r);
 }
 
-void timeline_build(struct timeline *t, const struct profile *p, uint32_t metric)
+/* A sample was taken at the end of the time it stands for; a wait is known by its beginning. */
+static struct timeline_item item_of(const struct profile *p, const struct sample *m)
+{
+    bool waiting = is_waiting(p, m->metric);
+    uint64_t more = waiting && m->time_ns && m->weight > 0 ? (uint64_t)m->weight : 0;
+
+    return (struct timeline_item){ m->time_ns + more, m->thread, m->stack,
+                                   m->weight,         m->count,  waiting };
+}
+
+void timeline_build(struct timeline *t, const struct profile *p, uint32_t metric,
+                    uint32_t waiting)
 {
     VEC(struct sortable) s = { 0 };
 
@@ -67,9 +99,8 @@ void timeline_build(struct timeline *t, const struct profile *p, uint32_t metric
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct sample *m = &p->sample.v[i];
 
-        if (m->metric == metric && m->weight)
-            vec_push(&s, ((struct sortable){
-                             { m->time_ns, m->thread, m->stack, m->weight, m->count }, i }));
+        if ((m->metric == metric || (waiting && m->metric == waiting)) && m->weight)
+            vec_push(&s, ((struct sortable){ item_of(p, m), i }));
     }
     if (s.n)
         qsort(s.v, s.n, sizeof *s.v, by_thread_and_time);

@@ -1,4 +1,5 @@
-/* timeline.h - what exporters need of samples in time: one metric's, thread by thread in order.
+/* timeline.h - what exporters need of samples in time: one metric's, thread by thread in order;
+ * the time spent waiting with it where both were recorded.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_TIMELINE_H
 #define FATHOM_FORMATS_TIMELINE_H
@@ -9,15 +10,16 @@
 #include "profile/profile.h"
 
 struct timeline_item {
-    uint64_t time_ns;
+    uint64_t time_ns; /* the end of what it stands for */
     uint32_t thread, stack;
     int64_t weight;
     uint64_t count;
+    bool waiting; /* measured time off the CPU; otherwise sampled */
 };
 
 struct timeline_run { /* the items of one thread */
     uint32_t thread; /* id, 0 when unknown */
-    bool timed;      /* every item has a time; otherwise items are added up by stack */
+    bool timed;      /* items have times of their own; otherwise they are added up by stack */
     size_t first, n;
 };
 
@@ -26,9 +28,14 @@ struct timeline {
     VEC(struct timeline_run) run;
 };
 
-/* Samples that weigh nothing are left out. */
-void timeline_build(struct timeline *t, const struct profile *p, uint32_t metric);
+/* Samples that weigh nothing are left out.  WAITING is a second metric, 0 when none. */
+void timeline_build(struct timeline *t, const struct profile *p, uint32_t metric,
+                    uint32_t waiting);
 void timeline_release(struct timeline *t);
+
+/* The metric of the time off the CPU that belongs beside METRIC, the time on it; 0 when none. */
+uint32_t timeline_waiting(const struct profile *p, uint32_t metric);
+bool timeline_is_time(const struct profile *p, uint32_t metric);
 
 /* "name (pid/tid)"; "" for thread 0.  TEXT is valid until the next call. */
 struct thread_label {

@@ -88,17 +88,18 @@ static void write_run(struct trace_writer *w, struct labels *l, const struct tim
     slices_release(&s);
 }
 
-static void write_samples(struct trace_writer *w, uint32_t metric, const bool *has_spans)
+static void write_samples(struct trace_writer *w, uint32_t metric, uint32_t waiting,
+                          const bool *has_spans)
 {
-    const struct metric *m = &w->p->metric.v[metric - 1];
-    bool is_time = strcmp(profile_string(w->p, m->unit), "ns") == 0;
+    uint32_t flags = w->p->metric.v[metric - 1].flags;
+    bool is_time = timeline_is_time(w->p, metric);
     struct timeline t;
     struct labels l;
 
-    if (w->p->span.n && m->flags & METRIC_EXACT)
+    if (w->p->span.n && (flags & METRIC_EXACT) && !(flags & METRIC_OFF_CPU))
         return;
     labels_init(&l, w->p);
-    timeline_build(&t, w->p, metric);
+    timeline_build(&t, w->p, metric, waiting);
     for (size_t i = 0; i < t.run.n; i++)
         write_run(w, &l, &t, &t.run.v[i], is_time, has_spans[t.run.v[i].thread]);
     timeline_release(&t);
@@ -108,15 +109,16 @@ static void write_samples(struct trace_writer *w, uint32_t metric, const bool *h
 int trace_write(struct trace_writer *w, const struct export_options *o, struct err *e)
 {
     const struct profile *p = w->p;
-    uint32_t metric = o->metric ? profile_find_metric(p, o->metric) : p->metric.n > 0;
+    bool wanted = o->metric || p->metric.n; /* zones alone are a trace as well */
+    uint32_t metric = wanted ? export_metric(p, o, e) : 0;
     bool *has_spans;
 
-    if (o->metric && !metric)
-        return err_set(e, ERR_MISSING, "the profile has no metric \"%s\"", o->metric);
+    if (wanted && !metric)
+        return -1;
     has_spans = mem_zalloc(p->thread.n + 1);
     write_spans(w, has_spans);
     if (metric)
-        write_samples(w, metric, has_spans);
+        write_samples(w, metric, o->metric ? 0 : timeline_waiting(p, metric), has_spans);
     for (size_t i = 0; i < p->counter.n; i++) {
         uint32_t process = p->counter.v[i].process;
 

@@ -3,6 +3,8 @@
  *
  * Zones (spans) are written as they are.  Samples become calls on their thread's track, or on
  * one beside it when the thread has zones; not those of a metric that was made from zones.
+ * Where running and waiting were recorded and no metric is asked for, a thread's track has both:
+ * the innermost call of a wait is the note that says for what.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_TRACE_H
 #define FATHOM_FORMATS_TRACE_H

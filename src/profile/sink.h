@@ -106,7 +106,7 @@ struct location { /* one source position within a frame */
 };
 
 struct sample {
-    uint64_t time_ns;
+    uint64_t time_ns; /* sampled: when, the end of what it stands for; measured: its beginning */
     uint32_t thread, stack, metric;
     int32_t cpu;     /* -1 when unknown */
     int64_t weight;  /* in the metric's unit */

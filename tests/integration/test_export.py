@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import pathlib
 import pstats
 import re
 import shutil
@@ -86,6 +87,15 @@ class Table(Export):
         self.assertIn("is read, not written", done.stderr)
         done = fathom("export", GOOD / "dhat/ht.json", "--format", "nonsense", status=2)
         self.assertIn("there is no format", done.stderr)
+
+    def test_collapsed_stacks_count_samples_that_were_taken_evenly(self):
+        even = self.export(GOOD / "pprof/cpu.pb.gz", "collapsed", "-m", "cpu").read_text()
+        figures = [int(line.split()[-1]) for line in even.splitlines()]
+        self.assertEqual(sum(figures), report(GOOD / "pprof/cpu.pb.gz")["samples"])
+        uneven = self.export(GOOD / "cpuprofile/w.cpuprofile", "collapsed")
+        self.assertEqual(report(uneven)["total"], report(GOOD / "cpuprofile/w.cpuprofile")["total"])
+        exact = self.export(GOOD / "dhat/ht.json", "collapsed", "-m", "alloc")
+        self.assertEqual(report(exact)["total"], report(GOOD / "dhat/ht.json", "-m", "alloc")["total"])
 
     def test_filters_apply(self):
         out = self.export(GOOD / "collapsed/split.txt", "collapsed", "--function", "one")
@@ -210,6 +220,78 @@ class Json(Export):
                           title.split(" (")[0] == found["metric"]["name"])
             self.assertEqual(sum(int(r[column]) for r in rows[1:]), found["total"], source)
             self.assertEqual({len(r) for r in rows}, {len(rows[0])})
+
+
+class Firefox(Export):
+    """The Firefox Profiler's own code, as its command line has it, reads what we write.
+
+    FATHOM_FIREFOX names the folder of the npm package @firefox-devtools/profiler-cli; it needs a
+    node of version 24 or later: one beside it in node_modules/.bin, or the one found by PATH."""
+
+    def setUp(self):
+        super().setUp()
+        folder = pathlib.Path(os.environ.get("FATHOM_FIREFOX", "/nonexistent"))
+        program = folder / "dist/profiler-cli.js"
+        if not program.exists():
+            raise unittest.SkipTest("FATHOM_FIREFOX does not name the profiler's command line")
+        beside = folder.parent.parent / ".bin/node"
+        node = str(beside) if beside.exists() else shutil.which("node")
+        if not node or int(run(node, "--version").stdout.lstrip("v").split(".")[0]) < 24:
+            raise unittest.SkipTest("the profiler's command line needs node 24")
+        self.command = [node, program]
+        self.env = dict(os.environ, HOME=str(self.dir), PROFILER_CLI_SESSION_DIR=str(self.dir / "s"),
+                        PROFILER_CLI_NO_SYMBOLICATE="1", PROFILER_CLI_LOAD_TIMEOUT_MS="240000")
+
+    def ask(self, *words):
+        return run(*self.command, *words, "--session", "x", env=self.env).stdout
+
+    def load(self, path):
+        """{thread: handle} once the profiler has upgraded and opened PATH."""
+        self.ask("load", path)
+        self.addCleanup(run, *self.command, "stop", "x", env=self.env, status=None)
+        found = json.loads(self.ask("thread", "list", "--json", "--limit", "0"))
+        return [t["threadHandle"] for t in found["threads"]]
+
+    def functions(self, path, key):
+        """{function: milliseconds or weight} added up over threads."""
+        out = {}
+        for thread in self.load(path):
+            found = json.loads(self.ask("thread", "functions", "--json", "--limit", "0",
+                                        "--include-idle", "--thread", thread))
+            for f in found["functions"]:
+                out[f["name"]] = out.get(f["name"], 0) + f[key]
+        run(*self.command, "stop", "x", env=self.env)
+        return {name: x for name, x in out.items() if x}
+
+    def compare(self, source, key, ours, *options):
+        found = report(source, "-n", "0", *options)
+        scale = 1e-6 if found["metric"]["unit"] == "ns" else 1
+        mine = {}
+        for f in found["functions"]:
+            if f[ours]:
+                mine[f["name"]] = mine.get(f["name"], 0) + f[ours] * scale
+        theirs = self.functions(self.export(source, "firefox", *options), key)
+        self.assertEqual(theirs.keys(), mine.keys(), source)
+        for name, x in mine.items():
+            self.assertAlmostEqual(theirs[name], x, delta=1e-6 * abs(x) + 2e-6, msg=f"{source}: {name}")
+
+    def test_the_profiler_finds_the_same_self_costs(self):
+        for source in ("perf.data/events-three-both-file.data", "perf-script/fp.txt", "dhat/ht.json",
+                       "cpuprofile/w.cpuprofile", "pprof/cpu.pb.gz"):
+            self.compare(GOOD / source, "selfSamples", "self")
+
+    def test_the_profiler_finds_the_same_totals(self):
+        self.compare(GOOD / "speedscope/sampled.speedscope.json", "totalSamples", "total")
+
+    def test_the_profiler_finds_zones_as_markers(self):
+        threads = self.load(self.export(GOOD / "chrome/object.trace.json", "firefox"))
+        self.assertEqual(len(threads), 2)
+        found = json.loads(self.ask("profile", "markers", "--json", "--limit", "100"))
+        self.assertEqual(sorted((m["name"], round(m["duration"] * 1e6)) for m in found["markers"]),
+                         [("draw", 20250), ("frame", 50000), ("load", 20000), ("read", 8000), ("tick", 0)])
+        counter, = json.loads(self.ask("counter", "list", "--json"))["counters"]
+        self.assertEqual((counter["name"], counter["unit"], counter["stats"][0]["value"]),
+                         ("memory", "bytes", 4096))
 
 
 class Perfetto(Export):

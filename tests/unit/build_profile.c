@@ -1,6 +1,7 @@
 /* build_profile.c - see build_profile.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "build_profile.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,9 +78,17 @@ static uint32_t frame_of(struct builder *b, char *text)
     return frame;
 }
 
+static uint32_t wait_metric(struct builder *b)
+{
+    return intern_metric(&b->in, &(struct metric){ .name = intern_cstr(&b->in, "wait"),
+                                                   .unit = intern_cstr(&b->in, "ns"),
+                                                   .flags = METRIC_EXACT | METRIC_OFF_CPU });
+}
+
 static void add_line(struct builder *b, char *line)
 {
     char *space = strchr(line, ' '), *stack = space + 1, *weight = strrchr(line, ' '), *at;
+    bool waits = weight[strlen(weight) - 1] == 'w';
     uint64_t time_ns = 0;
     uint32_t id = 0, thread;
 
@@ -93,7 +102,8 @@ static void add_line(struct builder *b, char *line)
     for (char *save, *f = strtok_r(stack, ";", &save); f; f = strtok_r(NULL, ";", &save))
         id = intern_stack(&b->in, id, frame_of(b, f));
     b->sink->sample(b->sink, &(struct sample){ .time_ns = time_ns, .thread = thread, .stack = id,
-                                               .metric = 1, .cpu = -1, .count = 1,
+                                               .metric = waits ? wait_metric(b) : 1,
+                                               .cpu = -1, .count = 1,
                                                .weight = strtol(weight + 1, NULL, 10) });
 }
 

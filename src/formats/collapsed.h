@@ -1,0 +1,11 @@
+/* collapsed.h - collapsed stacks, the reading side, for the row of the table.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_FORMATS_COLLAPSED_H
+#define FATHOM_FORMATS_COLLAPSED_H
+
+#include "formats/formats.h"
+
+int collapsed_recognise(const struct import_input *in);
+int collapsed_import(const struct import_input *in, struct sink *out, struct err *e);
+
+#endif

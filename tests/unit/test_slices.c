@@ -1,0 +1,120 @@
+/* test_slices.c - samples as calls with a beginning and an end.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/slices.h"
+
+#include <string.h>
+
+#include "build_profile.h"
+#include "test.h"
+
+enum { MS = 1000000, START = 1000 /* build_profile's clock begins there */ };
+
+struct made {
+    struct profile *p;
+    struct labels labels;
+    struct timeline line;
+    struct slices slices;
+};
+
+static void make(struct made *m, const char *lines, bool with_waits)
+{
+    memset(m, 0, sizeof *m);
+    m->p = build_profile(lines);
+    labels_init(&m->labels, m->p);
+    timeline_build(&m->line, m->p, 1, with_waits ? timeline_waiting(m->p, 1) : 0);
+    for (size_t i = 0; i < m->line.run.n; i++)
+        slices_add(&m->slices, &m->labels, &m->line, &m->line.run.v[i], true);
+}
+
+static void release(struct made *m)
+{
+    slices_release(&m->slices);
+    timeline_release(&m->line);
+    labels_release(&m->labels);
+    profile_free(m->p);
+}
+
+static uint64_t time_in(const struct made *m, const char *name)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < m->slices.v.n; i++)
+        if (strcmp(labels_get(&m->labels, m->slices.v.v[i].label).name, name) == 0)
+            sum += m->slices.v.v[i].duration_ns;
+    return sum;
+}
+
+TEST(slices_last_as_long_as_the_samples_weigh_whatever_lies_between)
+{
+    struct made m;
+
+    /* evenly, late, after a gap, too early, at the same time */
+    make(&m,
+         "a/t@0.001 main;f 1000000\na/t@0.0020 main;f 1000000\na/t@0.0034 main;g 1000000\n"
+         "a/t@0.0200 main;f 1000000\na/t@0.0203 main;f 1000000\na/t@0.0203 main;g 1000000\n",
+         false);
+    CHECK_EQ(time_in(&m, "main"), 6 * MS);
+    CHECK_EQ(time_in(&m, "f"), 4 * MS);
+    CHECK_EQ(time_in(&m, "g"), 2 * MS);
+    release(&m);
+}
+
+TEST(slices_close_small_gaps_and_keep_large_ones)
+{
+    struct made m;
+    size_t mains = 0;
+
+    make(&m,
+         "a/t@0.001 main 1000000\na/t@0.0024 main 1000000\na/t@0.0200 main 1000000\n", false);
+    for (size_t i = 0; i < m.slices.v.n; i++)
+        mains += m.slices.v.v[i].depth == 0;
+    CHECK_EQ(mains, 2);
+    CHECK_EQ(m.slices.v.v[0].start_ns, START);
+    CHECK_EQ(m.slices.v.v[1].start_ns, 19 * MS + START);
+    release(&m);
+}
+
+/* Runs 1 ms, waits from 1 to 41 ms, runs again: one call of main all along. */
+TEST(slices_show_waiting_where_it_was_measured)
+{
+    static const char lines[] = "a/t@0.001 main;work 1000000\na/t@0.001 main;lock;[futex] 40000000w\n"
+                                "a/t@0.042 main;work 1000000\na/t@0.043 main;work 1000000\n";
+    struct made m;
+
+    make(&m, lines, true);
+    CHECK_EQ(time_in(&m, "main"), 43 * MS);
+    CHECK_EQ(time_in(&m, "[futex]"), 40 * MS);
+    CHECK_EQ(time_in(&m, "work"), 3 * MS);
+    CHECK_EQ(m.slices.v.v[0].duration_ns, 43 * MS);
+    CHECK_EQ(m.slices.v.v[2].start_ns, MS + START);
+    release(&m);
+    make(&m, lines, false);
+    CHECK_EQ(time_in(&m, "main"), 3 * MS);
+    CHECK_EQ(time_in(&m, "[futex]"), 0);
+    release(&m);
+}
+
+/* A sample tells of CPU time that lies before and after a short wait. */
+TEST(slices_stay_together_over_waits_shorter_than_a_sample)
+{
+    struct made m;
+
+    make(&m,
+         "a/t@0.001 main;work 1000000\na/t@0.0017 main;[futex] 20000w\n"
+         "a/t@0.00202 main;work 1000000\na/t@0.00302 main;work 1000000\n",
+         true);
+    CHECK_EQ(m.slices.v.v[0].duration_ns, 3 * MS + 20000);
+    CHECK_EQ(time_in(&m, "work"), 3 * MS);
+    release(&m);
+}
+
+TEST(slices_of_samples_at_one_time_lie_side_by_side)
+{
+    struct made m;
+
+    make(&m, "a/t@0.5 main;f 300\na/t@0.5 main;g 200\na/t@0.5 main;f 100\n", false);
+    CHECK_EQ(m.slices.v.n, 3);
+    CHECK_EQ(m.slices.v.v[0].start_ns, 500 * MS + START);
+    CHECK_EQ(m.slices.v.v[0].duration_ns, 600);
+    CHECK_EQ(time_in(&m, "f"), 400);
+    release(&m);
+}
