@@ -59,7 +59,7 @@ int64_t *an_tree_self(const struct an_tree *t, const struct profile *p, uint32_t
         int64_t *to = &self[m->stack ? t->node_of_stack.v[m->stack - 1] : 0];
 
         if (m->metric == metric && (!keep || keep[i]))
-            *to = an_sum(*to, m->weight);
+            *to += m->weight;
     }
     return self;
 }
@@ -69,7 +69,7 @@ void an_tree_total(const struct an_tree *t, int64_t *weight)
     for (size_t i = t->trie.node.n - 1; i > 0; i--) {
         int64_t *up = &weight[t->trie.node.v[i].parent];
 
-        *up = an_sum(*up, weight[i]);
+        *up += weight[i];
     }
 }
 
@@ -90,7 +90,7 @@ void an_tree_invert(const struct an_tree *t, const int64_t *self, struct an_tree
             at = trie_child(&out->trie, at, t->trie.node.v[up].key);
         while (w.n < out->trie.node.n)
             vec_push(&w, 0);
-        w.v[at] = an_sum(w.v[at], self[i]);
+        w.v[at] += self[i];
     }
     *out_self = w.v;
 }

@@ -9,16 +9,6 @@
 #include "analyze/an_symbols.h"
 #include "base/trie.h"
 
-/* A sum of weights from outside: stops at the largest instead of wrapping. */
-static inline int64_t an_sum(int64_t a, int64_t b)
-{
-    int64_t sum;
-
-    if (__builtin_add_overflow(a, b, &sum))
-        return b > 0 ? INT64_MAX : INT64_MIN;
-    return sum;
-}
-
 struct an_tree {
     struct trie trie;
     VEC(uint32_t) node_of_stack; /* stack id - 1: its leaf node; 0 when not in the tree */

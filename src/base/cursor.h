@@ -17,7 +17,9 @@ struct cursor {
 
 static inline struct cursor cursor_of(const void *data, size_t n)
 {
-    return (struct cursor){ data, (const unsigned char *)data + n, false };
+    const unsigned char *p = data ? data : ""; /* nothing may be added to NULL, not even 0 */
+
+    return (struct cursor){ p, p + n, false };
 }
 
 static inline size_t cur_left(const struct cursor *c)

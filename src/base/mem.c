@@ -71,7 +71,7 @@ void *arena_alloc(struct arena *a, size_t n)
     if (n > SIZE_MAX - ALIGN - sizeof(struct arena_block))
         checked(NULL, n);
     n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    if ((size_t)(a->end - a->at) < n) {
+    if (!a->at || (size_t)(a->end - a->at) < n) {
         /* Blocks grow with the arena, so that a large model does not mean many blocks. */
         size_t want = a->used / 4 > ARENA_BLOCK ? a->used / 4 : ARENA_BLOCK;
         size_t size = sizeof(struct arena_block) + (n > want ? n : want);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sat.h"
+
 enum { MAX_DEPTH = 128, MAX_NODES = 1 << 18 };
 static const double smallest_share = 1e-4;
 
@@ -118,7 +120,7 @@ void callgraph_cost(struct callgraph *g, uint32_t function, uint32_t line, const
 
     g->function.v[function].self += (double)values[0];
     for (size_t i = 0; i < g->n_values; i++)
-        to[i] += values[i];
+        to[i] = sat_add(to[i], values[i]);
 }
 
 static void add_self(struct callgraph *g, struct callgraph_edge *e, const int64_t *self)
@@ -131,7 +133,7 @@ static void add_self(struct callgraph *g, struct callgraph_edge *e, const int64_
         g->edge_self.n += g->n_values;
     }
     for (size_t i = 0; i < g->n_values; i++)
-        g->edge_self.v[e->self + i] += self[i];
+        g->edge_self.v[e->self + i] = sat_add(g->edge_self.v[e->self + i], self[i]);
 }
 
 void callgraph_call(struct callgraph *g, uint32_t caller, uint32_t callee, uint32_t line,
@@ -245,7 +247,7 @@ static void take_lines(struct callgraph *g, uint32_t function, uint32_t below, i
         for (size_t i = 1; i < g->n_values; i++)
             part[i] = part[0] == rest[0]
                           ? rest[i]
-                          : (int64_t)((double)rest[i] * (double)part[0] / (double)rest[0]);
+                          : sat_of((double)rest[i] * (double)part[0] / (double)rest[0]);
         want -= part[0];
         give_line(g, function, at - 1, below, part);
     }
@@ -260,7 +262,7 @@ static void take_one(struct callgraph *g, uint32_t function, uint32_t below, con
     for (size_t i = 0; i < g->n_values; i++) {
         int64_t rest = g->value.v[line * g->n_values + i];
 
-        part[i] = want[i] >= (double)rest ? rest : (int64_t)want[i];
+        part[i] = want[i] >= (double)rest ? rest : sat_of(want[i]);
     }
     give_line(g, function, line, below, part);
 }
@@ -321,7 +323,7 @@ static void give_self(struct walk *w, const struct node *n)
         give_rest(g, n->function, n->below);
         f->given = true;
     } else if (whole > 0) {
-        take_lines(g, n->function, n->below, (int64_t)(f->self * (n->cost / whole)));
+        take_lines(g, n->function, n->below, sat_of(f->self * (n->cost / whole)));
     }
 }
 

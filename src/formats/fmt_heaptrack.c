@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sat.h"
 #include "formats/formats.h"
 #include "formats/pages.h"
 #include "formats/textscan.h"
@@ -143,11 +144,11 @@ static void allocate(struct reader *r, uint64_t i)
     const struct kind *k = &r->kind.v[i];
     struct total *t = touch(r, k);
 
-    t->bytes += k->size;
+    t->bytes = sat_add(t->bytes, k->size);
     t->blocks++;
-    t->live += k->size;
+    t->live = sat_add(t->live, k->size);
     t->live_blocks++;
-    r->live += k->size;
+    r->live = sat_add(r->live, k->size);
     if (r->live > r->highest) {
         r->highest = r->live;
         r->epoch++; /* from here on every stack's present value counts anew */
@@ -160,9 +161,9 @@ static void release(struct reader *r, uint64_t i)
     const struct kind *k = &r->kind.v[i];
     struct total *t = touch(r, k);
 
-    t->live -= k->size;
+    t->live = sat_add(t->live, -k->size);
     t->live_blocks--;
-    r->live -= k->size;
+    r->live = sat_add(r->live, -k->size);
     t->temporary += r->last_allocated == i + 1;
     r->last_allocated = 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sat.h"
 #include "formats/formats.h"
 #include "formats/vgframe.h"
 
@@ -48,10 +49,10 @@ static void give_node(struct reader *r)
 {
     const struct node *n = &r->branch[--r->depth];
     struct sample m = { .metric = r->metric, .cpu = -1, .count = 1,
-                        .weight = n->bytes - n->below };
+                        .weight = sat_add(n->bytes, -n->below) };
 
     if (r->depth)
-        r->branch[r->depth - 1].below += n->bytes;
+        r->branch[r->depth - 1].below = sat_add(r->branch[r->depth - 1].below, n->bytes);
     for (size_t i = r->depth + 1; i--;)
         if (r->branch[i].frame)
             m.stack = intern_stack(&r->in, m.stack, r->branch[i].frame);

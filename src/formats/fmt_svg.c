@@ -66,7 +66,7 @@ static void lay_out(struct picture *p)
         if (at) {
             p->depth[at] = p->depth[up] + 1;
             p->start[at] = p->start[up] < 0 ? -1 : p->filled[up];
-            p->filled[up] = an_sum(p->filled[up], p->total[at]);
+            p->filled[up] += p->total[at];
         }
         p->filled[at] = p->start[at];
         if (p->total[at] <= 0 || (double)p->total[at] * p->px < p->min_px)

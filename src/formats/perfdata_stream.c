@@ -65,9 +65,11 @@ static int unpack(struct perf_stream *s, struct err *e)
 
 static bool take_plain(struct perf_stream *s, struct perf_record *r)
 {
-    struct cursor c = cursor_of(s->plain.data + s->plain_at, s->plain.n - s->plain_at);
-    size_t left = cur_left(&c);
+    struct cursor c = cursor_of(s->plain.data, s->plain.n);
+    size_t left;
 
+    cur_skip(&c, s->plain_at);
+    left = cur_left(&c);
     if (!left || !take(&c, r))
         return false;
     s->plain_at += left - cur_left(&c);

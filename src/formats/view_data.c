@@ -211,7 +211,7 @@ static uint32_t sum_group(const struct build *b, const uint32_t *sample, size_t 
             place[at] = ++used;
         }
         s = &sum[place[at] - 1];
-        s->weight = an_sum(s->weight, m->weight);
+        s->weight += m->weight;
         s->count += m->count;
     }
     for (uint32_t i = 0; i < used; i++)

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sat.h"
+
 /* Three significant digits. */
 static struct human scaled(double x, const char *unit)
 {
@@ -107,5 +109,5 @@ struct human human_weight(double value, const char *unit)
         return human_ns(value);
     if (strcmp(unit, "bytes") == 0)
         return human_bytes(value);
-    return human_count((int64_t)value);
+    return human_count(sat_of(value));
 }

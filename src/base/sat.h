@@ -1,0 +1,25 @@
+/* sat.h - sums and shares of numbers from outside stop at the ends of int64_t.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_BASE_SAT_H
+#define FATHOM_BASE_SAT_H
+
+#include <stdint.h>
+
+static inline int64_t sat_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    if (__builtin_add_overflow(a, b, &sum))
+        return b > 0 ? INT64_MAX : INT64_MIN;
+    return sum;
+}
+
+/* What is not a number is 0. */
+static inline int64_t sat_of(double x)
+{
+    if (x != x)
+        return 0;
+    return x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : (int64_t)x;
+}
+
+#endif
