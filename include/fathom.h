@@ -218,17 +218,13 @@ struct fathom_site { /* one place in the program; static, one per macro */
     uint32_t mode_wanted;
 } __attribute__((aligned(64)));
 
-struct fathom_ring_ { /* addresses: the next free record, the end of the page */
-    uint64_t next, end;
-};
-
 struct fathom_node_ { /* one call path of one thread; 128 bytes, lives in the shared region */
     struct fathom_node_ *parent;
     struct fathom_site *site;
-    struct fathom_ring_ *ring;
+    uint64_t *ring;
     uint64_t count, total, min, max; /* clock ticks */
     uint64_t squares;                /* sum of squared ticks, the bits of a double */
-    uint64_t open;                   /* start of the zone that has not ended, else old */
+    uint64_t open;                   /* start of the zone that has not ended; 1: being counted */
     uint32_t special;                /* not 0: fathom_end_() */
     uint32_t site_id;
     uint64_t hist, ext;              /* addresses in the region, 0 = none */
@@ -238,11 +234,14 @@ struct fathom_node_ { /* one call path of one thread; 128 bytes, lives in the sh
     uint16_t backend, label;         /* string numbers */
 } __attribute__((aligned(128)));
 
-enum { FATHOM_CACHE_ = 256 };
+enum { FATHOM_CACHE_ = 256, FATHOM_PAGE_ = 4096, FATHOM_HEAD_ = 128 };
 
+/* A ring is one word: the address of the next free record.  No record lies in the first
+ * FATHOM_HEAD_ bytes of a page, so an address there says that the page before is full.  One
+ * instruction takes a record and one opens a page: a handler never meets half of either. */
 struct fathom_thread_ { /* first in a page of the shared region */
     struct fathom_node_ *cur;
-    struct fathom_ring_ ring[2]; /* scratch, trace */
+    uint64_t ring[2]; /* scratch, trace */
     struct fathom_node_ *cache[FATHOM_CACHE_];
 };
 
@@ -282,18 +281,19 @@ static inline uint32_t fathom_slot_(const struct fathom_node_ *parent,
 
 /* Take one record.  A plain (not locked) xadd is one instruction, so a signal handler on this
  * thread takes another one. */
-static inline uint64_t fathom_take_(struct fathom_ring_ *r, uint64_t bytes)
+static inline uint64_t fathom_take_(uint64_t *ring, uint64_t bytes)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-    __asm__ volatile("xaddq %0, %1" : "+r"(bytes), "+m"(r->next));
+    __asm__ volatile("xaddq %0, %1" : "+r"(bytes), "+m"(*ring)::"cc");
     return bytes;
 #else
-    return __atomic_fetch_add(&r->next, bytes, __ATOMIC_RELAXED);
+    return __atomic_fetch_add(ring, bytes, __ATOMIC_RELAXED);
 #endif
 }
 
 /* A handler may run between any two stores; it only touches what hangs below cur, and leaves
- * cur as it was.  So: cur first at the begin, last at the end. */
+ * cur as it was.  So: cur first at the begin, last at the end.  Only a clear() touches all,
+ * and it waits where a node says that it is being counted (open 1). */
 static inline struct fathom_zone fathom_begin(struct fathom_site *site) /* [signal] */
 {
     struct fathom_zone z = { NULL, 0 };
@@ -324,7 +324,7 @@ static inline struct fathom_zone fathom_begin(struct fathom_site *site) /* [sign
 /* Count D ticks, write the record {start, ticks << 24 | node}, leave the zone. */
 static inline void fathom_count_(struct fathom_node_ *n, uint64_t start, uint64_t d)
 {
-    struct fathom_ring_ *r = FATHOM_GET_(n->ring);
+    uint64_t *ring = FATHOM_GET_(n->ring);
     uint64_t word = d << 24 | ((uintptr_t)n >> 7 & 0xffffff), at, bits;
     double squares;
 
@@ -341,8 +341,8 @@ static inline void fathom_count_(struct fathom_node_ *n, uint64_t start, uint64_
     squares += (double)(int64_t)d * (double)(int64_t)d;
     memcpy(&bits, &squares, 8);
     FATHOM_PUT_(n->squares, bits);
-    at = fathom_take_(r, 16);
-    if (FATHOM_RARE_(at >= FATHOM_GET_(r->end) || d >> 40)) {
+    at = fathom_take_(ring, 16);
+    if (FATHOM_RARE_(at % FATHOM_PAGE_ < FATHOM_HEAD_ || d >> 40)) {
         fathom_full_(n, start, d);
     } else {
         uint64_t *record = (uint64_t *)(uintptr_t)at;
@@ -368,6 +368,8 @@ static inline void fathom_end(struct fathom_zone *z) /* [signal] */
             return;
         }
         now = fathom_cycles();
+        FATHOM_PUT_(n->open, 1);
+        FATHOM_ORDER_();
         fathom_count_(n, z->start, now - z->start);
         FATHOM_PUT_(fathom_thread_now_->cur, n->parent);
     }
@@ -388,6 +390,8 @@ static inline void fathom_lap(struct fathom_zone *z, struct fathom_site *site) /
     }
     t = fathom_thread_now_;
     now = fathom_cycles();
+    FATHOM_PUT_(n->open, 1);
+    FATHOM_ORDER_();
     fathom_count_(n, z->start, now - z->start);
     FATHOM_PUT_(t->cur, n->parent);
     next = t->cache[fathom_slot_(n->parent, site)];

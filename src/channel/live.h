@@ -17,7 +17,7 @@
  *     NODES     slot 0 is struct live_slot0, then 31 struct fathom_node_; seq 0 = unused
  *     EXTRAS    slot 0 is struct live_slot0, then 15 struct live_ext
  *     HISTOGRAM uint64_t[512], see live_bucket()
- *     CHUNK     struct live_chunk, then 254 records
+ *     CHUNK     struct live_chunk, then from byte 128 on 248 records
  *
  * A record is {start ticks, duration << 24 | node}, node being bits 7..30 of the node's
  * address.  Start 0 = not written.  Duration 2^40-1 = the next record is {duration, 0};
@@ -37,9 +37,10 @@
 #define LIVE_MAGIC "FTHMLIVE"
 
 enum {
-    LIVE_VERSION = 1,
+    LIVE_VERSION = 2,
     LIVE_PAGE = 4096,
-    LIVE_RECORDS = 254,
+    LIVE_HEAD = FATHOM_HEAD_, /* bytes before the records of a page */
+    LIVE_RECORDS = (LIVE_PAGE - LIVE_HEAD) / 16,
     LIVE_BUCKETS = 512,
     LIVE_SITE_PAGES = 256,
     LIVE_SITES_PER_PAGE = 64,
@@ -48,6 +49,7 @@ enum {
     LIVE_MAX_CONTEXTS = LIVE_PAGE / 8,
     LIVE_NODES_PER_PAGE = 32,
     LIVE_EXTS_PER_PAGE = 16,
+    LIVE_SPARES = 4,
 };
 
 #define LIVE_LONG (((uint64_t)1 << 40) - 1)  /* the next record has the duration */
@@ -66,7 +68,7 @@ enum live_site_kind { /* struct fathom_stat.kind */
 
 enum live_special { /* fathom_node_.special: why the short way out is not taken */
     LIVE_COUNTED = 1, LIVE_SAMPLED = 2, LIVE_PRECISE = 4, LIVE_SLOW_CLOCK = 8, LIVE_IS_OP = 16,
-    LIVE_IS_CONTEXT = 32
+    LIVE_IS_CONTEXT = 32, LIVE_TOLD = 64 /* there was a clear: forget first */
 };
 
 enum live_clock { LIVE_TICKS, LIVE_NANOSECONDS };
@@ -119,11 +121,11 @@ struct live_thread {
     uint64_t lost[8];
     uint64_t start_ticks, end_ticks;
     /* Only the owner uses the rest. */
-    uint64_t page[2];             /* current pages of the rings */
     uint64_t oldest;              /* first of the trace pages */
     uint64_t node_page, ext_page; /* newest; older ones through slot 0 */
-    uint32_t node_at, ext_at;     /* next free slot in them */
-    uint32_t busy, trace_full, values, spare; /* values: two-word records in the scratch page */
+    uint64_t node_next, ext_next; /* next free slot in them; at a page's start: none */
+    uint64_t spare[LIVE_SPARES];  /* empty scratch pages; the last one is for the trace */
+    uint32_t busy, trace_full;    /* busy: depth inside the library */
     uint64_t random, folded_ticks;
 };
 

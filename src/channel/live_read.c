@@ -195,6 +195,7 @@ static void read_tasks(struct live_view *v, uint32_t most)
         task->page = i;
         task->tid = t->tid;
         task->ended = t->ended;
+        task->trace_full = FATHOM_GET_(t->trace_full) != 0;
         task->name = name_at(v, FATHOM_GET_(t->name));
         for (int c = 0; c < FATHOM_LOST_CAUSES; c++)
             task->lost[c] = live_word(&t->lost[c]);
@@ -253,6 +254,7 @@ static void describe(const struct live_view *v, struct live_node *n,
         n->line = s->line;
         n->kind = s->kind < LIVE_SITE_KINDS ? s->kind : LIVE_ZONE;
         n->is_demoted = s->demoted != 0;
+        n->is_traced = FATHOM_GET_(s->mode) >= FATHOM_MODE_TRACE;
         n->backend = name_at(v, raw->backend);
         n->label = name_at(v, raw->label);
     } else if (raw->parent) {
@@ -347,7 +349,7 @@ static void mark_open(struct live_view *v)
 
             if (n->kind > LIVE_OP && n->kind != LIVE_LOCK_WAIT)
                 continue;
-            n->is_open = n->open_since != 0;
+            n->is_open = n->open_since > 1; /* 1: just being counted */
             if (n->is_open && n->open_since > v->now)
                 v->now = n->open_since;
         }
@@ -387,7 +389,8 @@ void live_close(struct live_view *v)
 static void each_in_page(const struct live_view *v, const struct live_chunk *c,
                          void (*visit)(const struct live_record *, void *), void *arg)
 {
-    const uint64_t *r = (const uint64_t *)(c + 1), *end = r + 2 * LIVE_RECORDS;
+    const uint64_t *r = (const uint64_t *)((const char *)c + LIVE_HEAD);
+    const uint64_t *end = r + 2 * LIVE_RECORDS;
 
     for (; r < end; r += 2) {
         uint64_t start = live_word(&r[0]), word = live_word(&r[1]);

@@ -16,6 +16,7 @@
 struct live_task { /* a thread, or the ended threads of one name */
     uint64_t page;  /* its number in the region */
     uint32_t tid, ended;
+    bool trace_full; /* records go to the scratch page only */
     const char *name;
     uint64_t lost[FATHOM_LOST_CAUSES];
 };
@@ -27,7 +28,7 @@ struct live_node { /* times in ticks */
     const char *name, *file, *func, *group, *backend, *label;
     uint64_t count, total, min, max, first;
     double squares;
-    bool is_open, is_demoted;
+    bool is_open, is_demoted, is_traced;
     uint64_t open_since;
     const uint64_t *hist;       /* LIVE_BUCKETS words, or NULL: read each with live_word */
     const struct live_ext *ext; /* or NULL: likewise */

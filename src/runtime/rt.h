@@ -2,8 +2,8 @@
  * libc only, no malloc, no stdio on the measuring side, errno kept.
  *
  * Locking: rt.lock (a spin lock that yields) guards sites, names, contexts and free pages;
- * rt.threads_lock the adding up of ended threads.  Neither is waited for where a signal
- * handler may run: there rt_trylock decides, and a miss is counted.
+ * rt.threads_lock the adding up of ended threads.  What a signal handler may run never waits
+ * for a lock its own thread holds (rt_lock_unless_mine), and zones that go on wait for none.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_RUNTIME_RT_H
 #define FATHOM_RUNTIME_RT_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "channel/live.h"
+#include "channel/live_read.h"
 
 enum { RT_RULES = 32, RT_PATTERN = 64, RT_PATH = 512 };
 
@@ -45,8 +45,10 @@ struct rt { /* the one state of the library; file-level because zones need no ha
 extern struct rt rt __attribute__((visibility("hidden")));
 
 void rt_lock(void);
-bool rt_trylock(void);
+bool rt_trylock(void);          /* for what can as well be done another time */
+bool rt_lock_unless_mine(void); /* false: a handler has interrupted the holder */
 void rt_unlock(void);
+void rt_locks_forget(void); /* in a child: whoever held them is not there */
 /* Taken before rt.lock: no thread's part is added to another's while this is held. */
 void rt_lock_threads(void);
 bool rt_trylock_threads(void);
@@ -79,6 +81,7 @@ struct live_site *rt_site(uint32_t id);
 uint32_t rt_site_special(const struct live_site *s);
 void rt_node_refresh(struct fathom_node_ *n, struct live_thread *t);
 void rt_site_demote(uint32_t id);
+bool rt_site_usable(struct fathom_site *s); /* registers it when new; false: off or unknown */
 void rt_sites_add_waiting(void); /* with the lock held: those loaded before the start */
 
 /* rt_thread.c */
@@ -86,6 +89,11 @@ struct live_thread *rt_thread(void); /* of the caller; NULL when it cannot be ha
 void rt_thread_init(void);
 /* Forget; by the owner, or for a thread that has ended.  LOCKED: rt_lock_threads is held. */
 void rt_thread_reset(struct live_thread *t, bool locked);
+/* The same when there was a clear(), unless a handler has interrupted the counting: then it
+ * is left for later. */
+void rt_thread_forget(struct live_thread *t);
+void rt_thread_refresh(struct live_thread *t); /* modes of sites to nodes; lock held */
+void rt_thread_tell(struct live_thread *t); /* that there was one; by others, lock held */
 struct live_thread *rt_thread_new(uint32_t tid); /* state 3 until the caller says */
 
 /* rt_zone.c */
@@ -99,6 +107,11 @@ struct fathom_node_ *rt_child(struct live_thread *t, struct fathom_node_ *parent
 struct fathom_node_ *rt_node_new(struct live_thread *t, struct fathom_node_ *parent,
                                  const struct rt_key *key);
 struct live_ext *rt_ext(struct live_thread *t, struct fathom_node_ *n);
+
+/* rt_page.c */
+uint64_t rt_ring_page(uint64_t next); /* the page a ring's word is in or has just filled; 0 */
+struct fathom_node_ *rt_record_node(uint64_t word);
+/* Add a page's records to the histograms of their nodes, and empty it. */
 void rt_fold(struct live_thread *t, uint64_t page);
 void rt_write(struct live_thread *t, struct fathom_node_ *n, uint64_t start, uint64_t d,
               const uint64_t *value);
@@ -131,9 +144,47 @@ static inline void rt_add(uint64_t *at, uint64_t x)
     rt_put(at, __atomic_load_n(at, __ATOMIC_RELAXED) + x);
 }
 
+/* The next two are one instruction on what the calling thread alone writes: a handler comes
+ * before or after, never inside. */
+static inline void rt_bump(uint64_t *at, uint64_t x)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    __asm__ volatile("addq %1, %0" : "+m"(*at) : "er"(x) : "cc");
+#else
+    __atomic_fetch_add(at, x, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline bool rt_swap_if(uint64_t *at, uint64_t from, uint64_t to)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    uint64_t was = from;
+
+    __asm__ volatile("cmpxchgq %2, %1" : "+a"(was), "+m"(*at) : "r"(to) : "cc", "memory");
+    return was == from;
+#else
+    return __atomic_compare_exchange_n(at, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+#endif
+}
+
 static inline void rt_fadd(uint64_t *at, double x)
 {
     rt_put(at, live_bits(live_double(__atomic_load_n(at, __ATOMIC_RELAXED)) + x));
+}
+
+/* rt_fadd where a handler may be at the same sum. */
+static inline void rt_fbump(uint64_t *at, double x)
+{
+    uint64_t was;
+
+    do
+        was = live_word(at);
+    while (!rt_swap_if(at, was, live_bits(live_double(was) + x)));
+}
+
+static inline bool rt_was_cleared(const struct live_thread *t)
+{
+    return live_word(&t->epoch) != __atomic_load_n(&rt.head->epoch, __ATOMIC_SEQ_CST);
 }
 
 static inline struct live_thread *rt_of(struct fathom_thread_ *hot)

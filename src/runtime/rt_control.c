@@ -115,13 +115,6 @@ void rt_stop_measuring(void)
     rt.head = NULL;
 }
 
-/* Running threads are told through the end of their page: their next zone looks up. */
-static void tell(struct live_thread *t)
-{
-    for (int i = 0; i < 2; i++)
-        __atomic_store_n(&t->hot.ring[i].end, 0, __ATOMIC_SEQ_CST);
-}
-
 void fathom_clear(void)
 {
     struct live_thread *own = rt_of(fathom_thread_now_);
@@ -133,15 +126,14 @@ void fathom_clear(void)
     __atomic_add_fetch(&rt.head->epoch, 1, __ATOMIC_SEQ_CST);
     for (int i = 0; i < FATHOM_LOST_CAUSES; i++)
         rt_put(&rt.head->lost[i], 0);
-    for (uint64_t at = __atomic_load_n(&rt.threads, __ATOMIC_ACQUIRE); at;) {
-        struct live_thread *t = (struct live_thread *)(uintptr_t)at;
-
+    for (struct live_thread *t = rt_first_thread(); t; t = rt_next_thread(t))
         if (t == own || __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == 2)
             rt_thread_reset(t, true);
-        else
-            tell(t);
-        at = t->next;
-    }
+    rt_lock(); /* running threads find it at the end of their next zone */
+    for (struct live_thread *t = rt_first_thread(); t; t = rt_next_thread(t))
+        if (t != own && __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) != 2)
+            rt_thread_tell(t);
+    rt_unlock();
     rt_unlock_threads();
 }
 

@@ -17,7 +17,7 @@ static uint32_t find_name(const char *text)
     for (uint32_t i = 1; i < n; i++)
         if (strcmp(rt_name_text(i), text) == 0)
             return i;
-    if (rt_trylock()) {
+    if (rt_lock_unless_mine()) {
         found = rt_name(text);
         rt_unlock();
     }
@@ -47,16 +47,11 @@ static uint32_t bounded_label(struct fathom_node_ *parent, uint32_t site_id, con
 
 static struct live_thread *usable(struct fathom_site *s)
 {
-    if (FATHOM_GET_(s->mode) == 2) {
-        if (!rt_trylock())
-            return NULL;
-        if (rt.head)
-            rt_site_register(s);
-        rt_unlock();
-    }
-    if (FATHOM_GET_(s->mode) == 0 || FATHOM_GET_(s->mode) == 2)
-        return NULL;
-    return rt_thread();
+    struct live_thread *t = rt_site_usable(s) ? rt_thread() : NULL;
+
+    if (t && FATHOM_RARE_(rt_was_cleared(t)))
+        rt_thread_forget(t);
+    return t;
 }
 
 /* ---- Operations ---- */
@@ -198,19 +193,22 @@ static void set_value(struct live_ext *x, double value, bool first)
         rt_put(&x->high, live_bits(value));
 }
 
+/* A handler that has interrupted an event gets a node of its own (a backend that is no name),
+ * so that no sum is changed by two; a report adds them up. */
 static struct fathom_node_ *event_node(struct live_thread *t, struct fathom_site *s,
                                        const char *label)
 {
     struct fathom_node_ *root = (struct fathom_node_ *)(uintptr_t)t->root, *n;
-    struct rt_key key = { s, s->id, 0, 0, 0 };
+    struct rt_key key = { s, s->id, 0, t->busy ? 0xffff - (t->busy & 15) : 0, 0 };
+    bool cached = !label && !t->busy;
 
-    n = label ? NULL : t->hot.cache[fathom_slot_(root, s)];
+    n = cached ? t->hot.cache[fathom_slot_(root, s)] : NULL;
     if (n && n->parent == root && FATHOM_GET_(n->site) == s)
         return n;
     if (label)
         key.label = bounded_label(root, s->id, label);
     n = rt_child(t, root, &key);
-    if (n && !label)
+    if (n && cached)
         t->hot.cache[fathom_slot_(root, s)] = n;
     if (n && !n->hist && s->kind != LIVE_FRAME && s->kind != LIVE_LOCK_HOLD)
         n->hist = rt.no_histogram;
@@ -220,6 +218,18 @@ static struct fathom_node_ *event_node(struct live_thread *t, struct fathom_site
 static bool is_traced(const struct fathom_node_ *n, struct live_thread *t)
 {
     return FATHOM_GET_(n->ring) == &t->hot.ring[1];
+}
+
+static void enter(struct live_thread *t)
+{
+    t->busy++;
+    FATHOM_ORDER_();
+}
+
+static void leave(struct live_thread *t)
+{
+    FATHOM_ORDER_();
+    t->busy--;
 }
 
 static void frame(struct live_thread *t, struct fathom_node_ *n, uint64_t now)
@@ -240,8 +250,10 @@ void fathom_event_(struct fathom_site *s, double value, uint64_t id, const char 
 
     if (!n)
         return;
+    enter(t);
     if (s->kind == LIVE_FRAME) {
         frame(t, n, rt_ticks());
+        leave(t);
         return;
     }
     if ((s->kind == LIVE_COUNTER || s->kind == LIVE_GAUGE) && (x = rt_ext(t, n))) {
@@ -254,6 +266,7 @@ void fathom_event_(struct fathom_site *s, double value, uint64_t id, const char 
         rt_write(t, n, rt_ticks(), 0, NULL);
     else if (is_traced(n, t))
         rt_write(t, n, rt_ticks(), 0, &bits);
+    leave(t);
 }
 
 /* ---- Pools: use is of the program, allocations are of the zone they happen in ---- */
@@ -268,6 +281,7 @@ void fathom_pool_(struct fathom_site *s, int64_t bytes)
 
     if (!x)
         return;
+    enter(t);
     use = (n->count ? live_double(x->last) : 0) + (double)bytes;
     set_value(x, use, n->count == 0);
     rt_add(&n->count, 1);
@@ -275,12 +289,13 @@ void fathom_pool_(struct fathom_site *s, int64_t bytes)
         rt_fadd(&x->bytes, (double)bytes);
         x = in->parent ? rt_ext(t, in) : NULL;
         if (x) {
-            rt_add(&x->allocs, 1);
-            rt_fadd(&x->alloc_bytes, (double)bytes);
+            rt_bump(&x->allocs, 1);
+            rt_fbump(&x->alloc_bytes, (double)bytes);
         }
     }
     if (is_traced(n, t))
         rt_write(t, n, rt_ticks(), 0, &((struct live_ext *)(uintptr_t)n->ext)->last);
+    leave(t);
 }
 
 /* ---- Contexts: nodes without a site, with the context's number ---- */
@@ -291,17 +306,25 @@ static struct live_context *contexts(void)
                                               (uint64_t)rt.head->contexts_page * LIVE_PAGE);
 }
 
-static uint32_t context_number(uint32_t parent, uint32_t name)
+static uint32_t find_context(uint32_t parent, uint32_t name)
 {
-    uint32_t n = __atomic_load_n(&rt.head->n_contexts, __ATOMIC_ACQUIRE), found = 0;
+    uint32_t n = __atomic_load_n(&rt.head->n_contexts, __ATOMIC_ACQUIRE);
 
     for (uint32_t i = 1; i < n; i++)
         if (contexts()[i].parent == parent && contexts()[i].name == name)
             return i;
-    if (!rt_trylock())
-        return 0;
+    return 0;
+}
+
+static uint32_t context_number(uint32_t parent, uint32_t name)
+{
+    uint32_t found = find_context(parent, name), n;
+
+    if (found || !rt_lock_unless_mine())
+        return found;
     n = rt.head->n_contexts;
-    if (n < LIVE_MAX_CONTEXTS) {
+    found = find_context(parent, name);
+    if (!found && n < LIVE_MAX_CONTEXTS) {
         contexts()[n] = (struct live_context){ parent, name };
         __atomic_store_n(&rt.head->n_contexts, n + 1, __ATOMIC_RELEASE);
         found = n;
@@ -395,7 +418,10 @@ void fathom_lock_release(struct fathom_lock *l)
     struct live_thread *t = s && l->held_since ? usable(s) : NULL;
     struct fathom_node_ *n = t ? event_node(t, s, NULL) : NULL;
 
-    if (n)
+    if (n) {
+        enter(t);
         fathom_count_(n, l->held_since, rt_ticks() - l->held_since);
+        leave(t);
+    }
     l->held_since = 0;
 }

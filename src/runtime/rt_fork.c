@@ -122,10 +122,9 @@ static void keep_tree(struct live_thread *own)
         return;
     own->next = 0;
     own->tid = (uint32_t)syscall(SYS_gettid);
-    own->page[0] = own->page[1] = own->oldest = own->ext_page = 0;
-    own->ext_at = own->busy = own->trace_full = 0;
-    for (int i = 0; i < 2; i++)
-        own->hot.ring[i] = (struct fathom_ring_){ 0, 0 };
+    own->oldest = own->ext_page = own->ext_next = own->hot.ring[0] = own->hot.ring[1] = 0;
+    own->busy = own->trace_full = 0;
+    memset(own->spare, 0, sizeof own->spare);
     for (uint64_t page = own->node_page; page;
          page = ((struct live_slot0 *)(uintptr_t)page)->next)
         for (int i = 1; i < LIVE_NODES_PER_PAGE; i++) {
@@ -172,7 +171,7 @@ static void in_child(void)
     struct live_thread *own = rt_of(fathom_thread_now_);
     struct live_header *h = rt.head;
 
-    rt.lock = rt.threads_lock = 0;
+    rt_locks_forget();
     rt_helper_forget();
     if (!h)
         return;

@@ -9,21 +9,49 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { GROW = 1 << 20, SPINS = 200 };
 
 struct rt rt = { .fd = -1, .percentiles = true, .mode = FATHOM_MODE_AGGREGATE };
 
+/* Set before a lock is tried for and until after it is given back. */
+static __thread uint32_t holding;
+
 static bool try_for(uint32_t *lock)
 {
     uint32_t expected = 0;
 
+    holding++;
+    FATHOM_ORDER_();
     for (int i = 0; i < SPINS; i++, expected = 0)
         if (__atomic_compare_exchange_n(lock, &expected, 1, false, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED))
             return true;
+    holding--;
     return false;
+}
+
+/* Yielding is not enough when the holder has a lower priority in real time. */
+static void wait_for(uint32_t *lock)
+{
+    struct timespec pause = { 0, 100000 };
+    int saved = errno;
+
+    for (int tries = 0; !try_for(lock); tries++)
+        if (tries < 50)
+            sched_yield();
+        else
+            nanosleep(&pause, NULL);
+    errno = saved;
+}
+
+static void release(uint32_t *lock)
+{
+    __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+    FATHOM_ORDER_();
+    holding--;
 }
 
 bool rt_trylock(void)
@@ -31,21 +59,27 @@ bool rt_trylock(void)
     return try_for(&rt.lock);
 }
 
+bool rt_lock_unless_mine(void)
+{
+    if (holding)
+        return false;
+    rt_lock();
+    return true;
+}
+
 void rt_lock(void)
 {
-    while (!rt_trylock())
-        sched_yield();
+    wait_for(&rt.lock);
 }
 
 void rt_unlock(void)
 {
-    __atomic_store_n(&rt.lock, 0, __ATOMIC_RELEASE);
+    release(&rt.lock);
 }
 
 void rt_lock_threads(void)
 {
-    while (!try_for(&rt.threads_lock))
-        sched_yield();
+    wait_for(&rt.threads_lock);
 }
 
 bool rt_trylock_threads(void)
@@ -55,7 +89,12 @@ bool rt_trylock_threads(void)
 
 void rt_unlock_threads(void)
 {
-    __atomic_store_n(&rt.threads_lock, 0, __ATOMIC_RELEASE);
+    release(&rt.threads_lock);
+}
+
+void rt_locks_forget(void)
+{
+    rt.lock = rt.threads_lock = holding = 0;
 }
 
 void rt_lose(enum fathom_loss cause, uint64_t n)

@@ -195,7 +195,7 @@ int fathom_report(FILE *to, enum fathom_format format, const char *context)
     struct rt_out o = { 0 };
     int rc = write_report(&o, format, context);
 
-    if (rc == 0 && fwrite(o.data, 1, o.n, to) != o.n)
+    if (rc == 0 && o.n && fwrite(o.data, 1, o.n, to) != o.n)
         rc = FATHOM_E_SYSTEM;
     rt_out_release(&o);
     return rc;
@@ -210,7 +210,8 @@ long fathom_report_text(char *text, size_t cap, enum fathom_format format, const
     if (rc == 0 && cap) {
         size_t fits = o.n < cap ? o.n : cap - 1;
 
-        memcpy(text, o.data, fits);
+        if (fits)
+            memcpy(text, o.data, fits);
         text[fits] = 0;
     }
     rt_out_release(&o);

@@ -162,8 +162,12 @@ static void add_record(const struct live_record *rec, void *arg)
     struct merge *m = arg;
     struct row *w = &m->r->row[m->r->row_of[rec->node]];
 
+    const struct live_node *n = &m->r->view.node[rec->node];
+
     if (!rec->has_value && row_is_timed(w))
         row_hist(m, w)[live_bucket(rec->duration)]++;
+    if (!rec->in_trace && n->is_traced && m->r->view.task[n->task].trace_full)
+        m->r->lost[FATHOM_LOST_TRACE]++; /* not folded yet: its page is not full */
 }
 
 /* ---- Working out ---- */
@@ -332,7 +336,7 @@ static int take_memory(struct result *r, struct merge *m)
 static void sum_losses(struct result *r)
 {
     for (int c = 0; c < FATHOM_LOST_CAUSES; c++) {
-        r->lost[c] = r->view.head.lost[c];
+        r->lost[c] += r->view.head.lost[c];
         for (uint32_t i = 0; i < r->view.n_tasks; i++)
             r->lost[c] += r->view.task[i].lost[c];
     }

@@ -161,6 +161,20 @@ void rt_site_register(struct fathom_site *s)
     set_mode(s, l);
 }
 
+bool rt_site_usable(struct fathom_site *s)
+{
+    if (FATHOM_GET_(s->mode) == 2) {
+        if (!rt_lock_unless_mine()) {
+            rt_lose(FATHOM_LOST_SIGNAL, 1);
+            return false;
+        }
+        if (rt.head)
+            rt_site_register(s);
+        rt_unlock();
+    }
+    return FATHOM_GET_(s->mode) & 1; /* 1 or 3 */
+}
+
 /* What a node does at its end follows from its site; run by whoever changes the site. */
 void rt_node_refresh(struct fathom_node_ *n, struct live_thread *t)
 {
@@ -172,21 +186,7 @@ void rt_node_refresh(struct fathom_node_ *n, struct live_thread *t)
     trace = FATHOM_GET_(l->mode) >= FATHOM_MODE_TRACE &&
             !__atomic_load_n(&t->trace_full, __ATOMIC_RELAXED);
     FATHOM_PUT_(n->ring, &t->hot.ring[trace]);
-    FATHOM_PUT_(n->special, rt_site_special(l));
-}
-
-static void refresh_nodes(struct live_thread *t)
-{
-    uint64_t page = __atomic_load_n(&t->node_page, __ATOMIC_ACQUIRE);
-
-    while (page) {
-        struct fathom_node_ *n = (struct fathom_node_ *)(uintptr_t)page;
-
-        for (int i = 1; i < LIVE_NODES_PER_PAGE; i++)
-            if (__atomic_load_n(&n[i].seq, __ATOMIC_ACQUIRE))
-                rt_node_refresh(&n[i], t);
-        page = ((struct live_slot0 *)(uintptr_t)page)->next;
-    }
+    FATHOM_PUT_(n->special, rt_site_special(l) | (rt_was_cleared(t) ? LIVE_TOLD : 0));
 }
 
 void rt_sites_refresh(void)
@@ -197,7 +197,7 @@ void rt_sites_refresh(void)
             set_mode(rt.site[id], rt_site(id));
     }
     for (struct live_thread *t = rt_first_thread(); t; t = rt_next_thread(t))
-        refresh_nodes(t);
+        rt_thread_refresh(t);
 }
 
 void rt_site_demote(uint32_t id)

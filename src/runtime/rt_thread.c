@@ -29,6 +29,11 @@ static struct fathom_node_ *node_at(uint64_t address)
     return (struct fathom_node_ *)(uintptr_t)address;
 }
 
+static uint64_t next_page(uint64_t page)
+{
+    return ((struct live_slot0 *)(uintptr_t)page)->next;
+}
+
 /* A page of an ended thread, or a new one at the head of the list. */
 static struct live_thread *take_thread(void)
 {
@@ -98,8 +103,12 @@ struct live_thread *rt_thread(void)
     int saved = errno;
     char name[16] = "";
 
-    if (t || gone || !rt.head)
+    if (t || !rt.head)
         return t;
+    if (gone) { /* a destructor that runs after ours */
+        rt_lose(FATHOM_LOST_THREAD, 1);
+        return NULL;
+    }
     prctl(PR_GET_NAME, name);
     t = rt_thread_new((uint32_t)syscall(SYS_gettid));
     if (!t) {
@@ -107,12 +116,12 @@ struct live_thread *rt_thread(void)
         errno = saved;
         return NULL;
     }
-    if (rt_trylock()) {
+    if (rt_lock_unless_mine()) {
         FATHOM_PUT_(t->name, rt_name(name));
         rt_unlock();
     }
     __atomic_store_n(&t->state, 1, __ATOMIC_RELEASE);
-    fathom_thread_now_ = &t->hot;
+    fathom_thread_now_ = &t->hot; /* a handler's own, made meanwhile, stays in the report */
     if (have_key)
         pthread_setspecific(thread_key, t);
     errno = saved;
@@ -122,15 +131,16 @@ struct live_thread *rt_thread(void)
 void fathom_thread_name(const char *name)
 {
     struct live_thread *t = rt.head ? rt_thread() : NULL;
+    uint64_t page;
 
     if (!t)
         return;
     rt_lock();
     FATHOM_PUT_(t->name, rt_name(name));
-    for (int i = 0; i < 2; i++)
-        if (t->page[i])
-            FATHOM_PUT_(chunk_at(t->page[i])->name, t->name);
-    for (uint64_t page = t->oldest; page; page = chunk_at(page)->next)
+    page = rt_ring_page(FATHOM_GET_(t->hot.ring[0]));
+    if (page)
+        FATHOM_PUT_(chunk_at(page)->name, t->name);
+    for (page = t->oldest; page; page = chunk_at(page)->next)
         FATHOM_PUT_(chunk_at(page)->name, t->name);
     rt_unlock();
 }
@@ -143,8 +153,9 @@ static void zero_words(uint64_t address, size_t bytes)
         rt_put((uint64_t *)(uintptr_t)address + i, 0);
 }
 
-static void zero_node(struct fathom_node_ *n)
+static void zero_node(struct fathom_node_ *n, struct live_thread *t)
 {
+    (void)t;
     rt_put(&n->count, 0);
     rt_put(&n->total, 0);
     rt_put(&n->min, UINT64_MAX);
@@ -158,21 +169,25 @@ static void zero_node(struct fathom_node_ *n)
 }
 
 /* Not while somebody reads: pages that stay hold records from before the clear, and readers
- * leave those out. */
+ * leave those out.  The list is taken off first and the ring's page after it: what a handler
+ * opens meanwhile hangs on the one or begins the other. */
 static void free_trace(struct live_thread *t, bool locked)
 {
     bool free = rt_trylock(); /* a handler may be here: never wait */
+    uint64_t page;
 
     if (!free || (!locked && !rt_trylock_threads())) {
         if (free)
             rt_unlock();
         return;
     }
-    while (t->oldest) {
-        uint64_t next = chunk_at(t->oldest)->next;
+    page = __atomic_exchange_n(&t->oldest, 0, __ATOMIC_RELAXED);
+    __atomic_exchange_n(&t->hot.ring[1], 0, __ATOMIC_RELAXED);
+    while (page) {
+        uint64_t next = chunk_at(page)->next;
 
-        rt_page_free(t->oldest);
-        t->oldest = next;
+        rt_page_free(page);
+        page = next;
         __atomic_sub_fetch(&rt.trace_pages, 1, __ATOMIC_RELAXED);
     }
     rt_unlock();
@@ -180,30 +195,66 @@ static void free_trace(struct live_thread *t, bool locked)
         rt_unlock_threads();
 }
 
+static void each_node(struct live_thread *t,
+                      void (*visit)(struct fathom_node_ *, struct live_thread *))
+{
+    for (uint64_t page = __atomic_load_n(&t->node_page, __ATOMIC_ACQUIRE); page;
+         page = next_page(page))
+        for (int i = 1; i < LIVE_NODES_PER_PAGE; i++)
+            if (__atomic_load_n(&node_at(page)[i].seq, __ATOMIC_ACQUIRE))
+                visit(&node_at(page)[i], t);
+}
+
+void rt_thread_refresh(struct live_thread *t)
+{
+    each_node(t, rt_node_refresh);
+}
+
+static void tell_node(struct fathom_node_ *n, struct live_thread *t)
+{
+    (void)t;
+    __atomic_fetch_or(&n->special, LIVE_TOLD, __ATOMIC_RELAXED);
+}
+
+void rt_thread_tell(struct live_thread *t)
+{
+    each_node(t, tell_node);
+}
+
 void rt_thread_reset(struct live_thread *t, bool locked)
 {
-    rt_put(&t->epoch, __atomic_load_n(&rt.head->epoch, __ATOMIC_SEQ_CST));
-    for (uint64_t page = t->node_page; page;
-         page = ((struct live_slot0 *)(uintptr_t)page)->next)
-        for (int i = 1; i < LIVE_NODES_PER_PAGE; i++)
-            if (node_at(page)[i].seq)
-                zero_node(&node_at(page)[i]);
-    for (int i = 0; i < FATHOM_LOST_CAUSES; i++)
-        rt_put(&t->lost[i], 0);
-    free_trace(t, locked);
-    t->page[1] = t->oldest ? t->page[1] : 0;
-    FATHOM_PUT_(t->hot.ring[1].end, (uint64_t)0);
-    FATHOM_PUT_(t->hot.ring[1].next, (uint64_t)1 << 62); /* past any page: turn it */
-    if (t->page[0])
-        zero_words(t->page[0] + sizeof(struct live_chunk), LIVE_PAGE - sizeof(struct live_chunk));
-    if (t->trace_full) {
+    uint64_t epoch, page = rt_ring_page(FATHOM_GET_(t->hot.ring[0]));
+
+    t->busy++;
+    do {
+        epoch = __atomic_load_n(&rt.head->epoch, __ATOMIC_SEQ_CST);
+        each_node(t, zero_node);
+        for (int i = 0; i < FATHOM_LOST_CAUSES; i++)
+            rt_put(&t->lost[i], 0);
+        free_trace(t, locked);
+        if (page)
+            zero_words(page + LIVE_HEAD, LIVE_PAGE - LIVE_HEAD);
         __atomic_store_n(&t->trace_full, 0, __ATOMIC_RELAXED);
-        for (uint64_t page = t->node_page; page;
-             page = ((struct live_slot0 *)(uintptr_t)page)->next)
-            for (int i = 1; i < LIVE_NODES_PER_PAGE; i++)
-                if (node_at(page)[i].seq)
-                    rt_node_refresh(&node_at(page)[i], t);
-    }
+        __atomic_exchange_n(&t->epoch, epoch, __ATOMIC_SEQ_CST);
+        rt_thread_refresh(t);
+    } while (epoch != __atomic_load_n(&rt.head->epoch, __ATOMIC_SEQ_CST));
+    t->busy--;
+}
+
+/* Whether a zone between the root and here is between the steps of its counting, which only a
+ * signal handler can find. */
+static bool is_counting(const struct live_thread *t)
+{
+    for (const struct fathom_node_ *n = FATHOM_GET_(t->hot.cur); n; n = n->parent)
+        if (FATHOM_GET_(n->open) == 1)
+            return true;
+    return false;
+}
+
+void rt_thread_forget(struct live_thread *t)
+{
+    if (rt_was_cleared(t) && !t->busy && !is_counting(t))
+        rt_thread_reset(t, false);
 }
 
 /* ---- The end of a thread ---- */
@@ -307,15 +358,14 @@ static void add_tree(struct live_thread *to, struct live_thread *from)
 
 static void move_records(uint64_t page)
 {
-    uint64_t *r = (uint64_t *)(uintptr_t)(page + sizeof(struct live_chunk));
+    uint64_t *r = (uint64_t *)(uintptr_t)(page + LIVE_HEAD);
 
     for (int i = 0; i < LIVE_RECORDS; i++, r += 2) {
-        uint64_t offset = ((r[1] & 0xffffff) - (rt.base >> 7 & 0xffffff)) & 0xffffff;
         uint64_t to;
 
         if (!r[0])
             continue;
-        to = node_at(rt.base + (offset << 7))->open;
+        to = rt_record_node(r[1])->open;
         rt_put(&r[1], (r[1] & ~(uint64_t)0xffffff) | (to >> 7 & 0xffffff));
         if (!to)
             rt_put(&r[0], 0);
@@ -343,27 +393,35 @@ static void move_trace(struct live_thread *to, struct live_thread *from)
 static void free_list(uint64_t page)
 {
     while (page) {
-        uint64_t next = ((struct live_slot0 *)(uintptr_t)page)->next;
+        uint64_t next = next_page(page);
 
         rt_page_free(page);
         page = next;
     }
 }
 
+static void free_histogram(struct fathom_node_ *n, struct live_thread *t)
+{
+    (void)t;
+    if (n->hist && n->hist != rt.no_histogram)
+        rt_page_free(n->hist);
+}
+
 static void free_pages(struct live_thread *t)
 {
-    for (uint64_t page = t->node_page; page;
-         page = ((struct live_slot0 *)(uintptr_t)page)->next)
-        for (int i = 1; i < LIVE_NODES_PER_PAGE; i++) {
-            struct fathom_node_ *n = &node_at(page)[i];
+    uint64_t scratch = rt_ring_page(t->hot.ring[0]);
 
-            if (n->hist && n->hist != rt.no_histogram)
-                rt_page_free(n->hist);
-        }
+    each_node(t, free_histogram);
     free_list(t->node_page);
     free_list(t->ext_page);
-    if (t->page[0])
-        rt_page_free(t->page[0]);
+    if (scratch)
+        rt_page_free(scratch);
+    for (int i = 0; i < LIVE_SPARES; i++) {
+        if (!t->spare[i])
+            continue;
+        __atomic_sub_fetch(&rt.trace_pages, chunk_at(t->spare[i])->trace, __ATOMIC_RELAXED);
+        rt_page_free(t->spare[i]);
+    }
 }
 
 static void thread_end(void *arg)
@@ -375,10 +433,10 @@ static void thread_end(void *arg)
     gone = true;
     if (!rt.head || __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) != 1)
         return;
-    if (t->epoch != __atomic_load_n(&rt.head->epoch, __ATOMIC_SEQ_CST))
+    if (rt_was_cleared(t))
         rt_thread_reset(t, false);
-    if (t->page[0])
-        rt_fold(t, t->page[0]);
+    if (rt_ring_page(t->hot.ring[0]))
+        rt_fold(t, rt_ring_page(t->hot.ring[0]));
     rt_lock_threads();
     to = ended_of(t->name);
     if (!to) {
@@ -395,7 +453,7 @@ static void thread_end(void *arg)
     rt_lock();
     free_pages(t);
     __atomic_store_n(&t->node_page, 0, __ATOMIC_RELEASE); /* nobody walks what is free */
-    t->root = t->ext_page = t->oldest = t->page[0] = 0;
+    t->root = t->ext_page = t->oldest = t->hot.ring[0] = t->hot.ring[1] = 0;
     rt_unlock();
     __atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
     rt_unlock_threads();

@@ -3,11 +3,18 @@
 Every program says what it wanted and what it saw; nothing here depends on how long it took."""
 import os
 import pathlib
+import re
 import tempfile
 import unittest
 
 from support import BUILD, fathom, run
 from test_runtime import case, program
+
+
+def spans_of(path):
+    """How many spans a file has."""
+    chunks = fathom("dump", "--chunks", path).stdout
+    return sum(int(n) for n in re.findall(r"name=span .*records=(\d+)", chunks))
 
 
 class Storm(unittest.TestCase):
@@ -50,11 +57,23 @@ class Storm(unittest.TestCase):
 
     def test_handlers_may_have_zones(self):
         said = self.said("signals")
-        # A signal between a node's sums may count a zone of the main line once more.
-        self.assertAlmostEqual(said["branch"], said["rounds"], delta=5)
-        self.assertAlmostEqual(said["leaf"], 20 * said["rounds"], delta=20)
-        self.assertGreaterEqual(said["in_handler"] + said["lost"], said["handled"])
-        self.assertLessEqual(said["in_handler"], said["handled"])
+        self.assertEqual(said["branch"], said["rounds"])
+        self.assertEqual(said["leaf"], 20 * said["rounds"])
+        self.assertEqual(said["in_handler"], said["handled"])
+        self.assertEqual(said["leaf_in_handler"], said["handled"])
+        self.assertEqual(said["events"], said["rounds"] + said["handled"])
+        self.assertEqual(said["lost"], 0)
+
+    def test_clears_and_reports_under_handlers(self):
+        self.assertEqual(self.said("signals_cleared"), {"branch": 10, "leaf": 10, "handler": 0})
+
+    def test_every_zone_is_traced_or_counted_as_dropped(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "out.fathom"
+            said = self.said("signals_traced", RT_OUT=str(out))
+            self.assertEqual(said["lost"], 0)
+            spans = spans_of(out)
+        self.assertEqual(spans + said["dropped"], said["zones"])
 
     def test_forked_children_count_for_themselves(self):
         said = self.said("forks")

@@ -157,38 +157,118 @@ static void control(void)
 
 /* ---- Signals: a handler with zones, while the main line has zones ---- */
 
-static volatile sig_atomic_t handled;
+static int handled, count_in_handler; /* any thread may get the signal */
 
 static void handler(int sig)
 {
     FATHOM_ZONE("handler");
     (void)sig;
     leaf();
-    handled++;
+    if (__atomic_load_n(&count_in_handler, __ATOMIC_RELAXED))
+        FATHOM_COUNT("events", 1);
+    __atomic_add_fetch(&handled, 1, __ATOMIC_RELAXED);
 }
 
-static void signals(void)
+static void sum_ending(const struct fathom_stat *s, void *arg)
+{
+    struct want *w = (struct want *)arg;
+    size_t n = strlen(s->path), m = strlen(w->path);
+
+    if (n >= m && !strcmp(s->path + n - m, w->path))
+        w->stat.count += s->count;
+}
+
+/* Calls of every path that ends like this. */
+static double count_ending(const char *path)
+{
+    struct want w;
+
+    memset(&w, 0, sizeof w);
+    w.path = path;
+    fathom_each(NULL, 0, sum_ending, &w);
+    return (double)w.stat.count;
+}
+
+/* Rounds of branch(20) until enough signals came. */
+static double under_signals(enum fathom_mode mode)
 {
     struct itimerval t = { { 0, 200 }, { 0, 200 } }, off = { { 0, 0 }, { 0, 0 } };
-    unsigned long long rounds = 0, in_handler = 0;
+    double rounds = 0;
 
-    fathom_enable();
+    __atomic_store_n(&count_in_handler, mode != FATHOM_MODE_TRACE, __ATOMIC_RELAXED);
     signal(SIGALRM, handler);
-    raise(SIGALRM);
     setitimer(ITIMER_REAL, &t, NULL);
-    while (handled < SIGNALS) {
+    while (__atomic_load_n(&handled, __ATOMIC_RELAXED) < SIGNALS) {
         branch(20);
+        if (__atomic_load_n(&count_in_handler, __ATOMIC_RELAXED))
+            FATHOM_COUNT("events", 1);
         rounds++;
     }
     setitimer(ITIMER_REAL, &off, NULL);
     signal(SIGALRM, SIG_IGN);
-    in_handler = count_of("handler") + count_of("branch/handler") + count_of("branch/leaf/handler");
+    return rounds;
+}
+
+static void signals(void)
+{
+    double rounds;
+
+    fathom_enable();
+    rounds = under_signals(FATHOM_MODE_AGGREGATE);
     say("branch", (double)count_of("branch"));
     say("leaf", (double)count_of("branch/leaf"));
-    say("rounds", (double)rounds);
+    say("rounds", rounds);
     say("handled", (double)handled);
-    say("in_handler", (double)in_handler);
+    say("in_handler", count_ending("handler"));
+    say("leaf_in_handler", count_ending("handler/leaf"));
+    say("events", (double)count_of("events"));
+    say("lost", (double)fathom_lost(FATHOM_LOST_SIGNAL) + (double)fathom_lost(FATHOM_LOST_UNTRACED));
+}
+
+/* The same while another thread clears and reports; after the last clear all is exact. */
+static void *clear_until_told(void *arg)
+{
+    char text[64];
+
+    (void)arg;
+    while (!__atomic_load_n(&stop_now, __ATOMIC_RELAXED)) {
+        fathom_clear();
+        fathom_report_text(text, sizeof text, FATHOM_COMPACT, NULL);
+    }
+    return NULL;
+}
+
+static void signals_cleared(void)
+{
+    pthread_t id;
+
+    fathom_enable();
+    pthread_create(&id, NULL, clear_until_told, NULL);
+    under_signals(FATHOM_MODE_AGGREGATE);
+    __atomic_store_n(&stop_now, 1, __ATOMIC_RELAXED);
+    pthread_join(id, NULL);
+    fathom_clear();
+    for (int i = 0; i < 10; i++)
+        branch(1);
+    say("branch", (double)count_of("branch"));
+    say("leaf", (double)count_of("branch/leaf"));
+    say("handler", count_ending("handler"));
+}
+
+/* Every zone is in the trace or counted as dropped. */
+static void signals_traced(void)
+{
+    struct fathom_config c = { .size = sizeof c, .memory_bytes = 8 << 20,
+                               .mode = FATHOM_MODE_TRACE };
+    double rounds;
+
+    fathom_start(&c);
+    rounds = under_signals(FATHOM_MODE_TRACE);
+    say("zones", 21 * rounds + 2.0 * handled);
+    say("dropped", (double)fathom_lost(FATHOM_LOST_TRACE));
     say("lost", (double)fathom_lost(FATHOM_LOST_SIGNAL));
+    if (getenv("RT_OUT"))
+        fathom_export(getenv("RT_OUT"), FATHOM_FILE);
 }
 
 /* ---- Fork ---- */
@@ -371,7 +451,8 @@ static void budget(void)
 static const struct rt_case cases[] = {
     { "threads", threads },     { "traced", threads_traced }, { "keep_last", keep_last },
     { "churn", churn },         { "churn_traced", churn_traced }, { "control", control },
-    { "signals", signals },     { "forks", forks },           { "fork_inside", fork_inside },
+    { "signals", signals },     { "signals_cleared", signals_cleared },
+    { "signals_traced", signals_traced }, { "forks", forks },           { "fork_inside", fork_inside },
     { "kill", die_kill },       { "segv", die_segv },         { "abort", die_abort },
     { "unload", unload },       { "context", context_across }, { "per_thread", per_thread },
     { "budget", budget },       { NULL, NULL } };
