@@ -106,7 +106,7 @@ static void add_code(struct buf *b, uint64_t address, const char *name, uint64_t
     buf_release(&body);
 }
 
-static void add_lines(struct buf *b, uint64_t address)
+static void add_lines(struct buf *b, uint64_t address, const char *file)
 {
     struct buf body = { 0 };
 
@@ -115,7 +115,7 @@ static void add_lines(struct buf *b, uint64_t address)
     buf_u64(&body, address + 8);
     buf_u32(&body, 21);
     buf_u32(&body, 0);
-    buf_add(&body, "a.js", 5);
+    buf_add(&body, file, strlen(file) + 1);
     buf_u64(&body, address);
     buf_u32(&body, 20);
     buf_u32(&body, 0);
@@ -145,7 +145,7 @@ TEST(jitdump_gives_names_lines_and_bytes)
     char path[256];
 
     add_header(&b);
-    add_lines(&b, 0x1000);
+    add_lines(&b, 0x1000, "a.js");
     add_code(&b, 0x1000, "f", 5);
     for (int i = 0; i < 3; i++) /* pid, tid, vma, old address */
         buf_u64(&body, 0x1000);
@@ -153,6 +153,8 @@ TEST(jitdump_gives_names_lines_and_bytes)
     buf_u64(&body, 16);
     buf_u64(&body, 5);
     add_record(&b, 1, &body);
+    add_lines(&b, 0x4000, "LT\004");
+    add_code(&b, 0x4000, "g", 7);
     add_code(&b, 0x3000, "cut", 6);
     snprintf(path, sizeof path, "%s/jit-1.dump", dir);
     write_file(path, b.data, b.n - 1);
@@ -165,6 +167,8 @@ TEST(jitdump_gives_names_lines_and_bytes)
     CHECK_EQ(c[0].line, 20);
     CHECK_STR(name_at(m, 0x2001), "f");
     CHECK_STR(name_at(m, 0x3001), "");
+    CHECK_EQ(sym_module_find(m, 0x4001, &c), 1);
+    CHECK(c[0].line == 20 && !c[0].file);
     CHECK(memcmp(sym_module_code(m, 0x1004, 4), "4567", 4) == 0);
     CHECK(sym_module_code(m, 0x1004, 13) == NULL);
     sym_module_close(m);
