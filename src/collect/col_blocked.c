@@ -44,7 +44,7 @@ static const struct {
     { SYS_flock, "[file lock]" },
     { SYS_fcntl, "[file lock]" },
     { SYS_sched_yield, COL_BLOCKED_QUEUE },
-    { -1, "[page fault]" },
+    { -1, COL_BLOCKED_FAULT },
 };
 
 const char *col_blocked_by_call(long number)
@@ -67,8 +67,8 @@ static const struct {
     { "do_sys_poll", "[poll]" },
     { "do_poll", "[poll]" },
     { "do_select", "[poll]" },
-    { "exc_page_fault", "[page fault]" },
-    { "do_user_addr_fault", "[page fault]" },
+    { "exc_page_fault", COL_BLOCKED_FAULT },
+    { "do_user_addr_fault", COL_BLOCKED_FAULT },
     { "io_schedule", "[disk]" },
     { "vfs_fsync", "[disk]" },
     { "pipe_read", "[read]" },

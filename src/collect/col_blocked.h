@@ -11,6 +11,7 @@ const char *col_blocked_by_call(long number);
 const char *col_blocked_by_function(const char *name);
 
 #define COL_BLOCKED_QUEUE "[run queue]" /* it could run, but another thread did */
+#define COL_BLOCKED_FAULT "[page fault]"
 #define COL_BLOCKED_UNKNOWN "[waiting]"
 
 #endif

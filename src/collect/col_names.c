@@ -70,6 +70,7 @@ void col_names(struct col_session *s)
         if (m->fd > 0)
             sym_resolve_file(&names, m->id, m->fd);
     }
+    sym_resolve_opened(&names, s->stacks.kernel_module, col_wait_take_kernel(&s->waits));
     spare_cold_modules(s, &names);
     sym_resolve_run(&names);
     sym_resolve_meta(&names);

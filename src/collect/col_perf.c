@@ -149,6 +149,7 @@ static int open_event(struct col_perf *p, struct perf_event_attr *a, int tid, in
 
     if (fd < 0 && errno == EINVAL && a->read_format) {
         a->read_format = 0; /* a kernel before 6.0 */
+        p->no_lost = true;
         fd = (int)syscall(SYS_perf_event_open, a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
     }
     if (fd >= 0)
@@ -283,14 +284,23 @@ static int add_first(struct col_perf *p, int tid, struct err *e)
     return rc;
 }
 
+/* Twice: once for every switch, once for some of them where there are too many.  A rate cannot be
+ * changed for threads that inherited an event; only on and off reach them. */
 static int add_switch_stacks(struct col_perf *p, int tid, bool on_exec, struct err *e)
 {
-    struct col_event ev = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
-    struct perf_event_attr a = sampling_attr(p, &ev, p->plan->copy_bytes, on_exec);
+    int rc = 0;
 
-    /* The switch happens in the kernel, so that a filter on user space would drop it. */
-    a.exclude_kernel = a.exclude_hv = a.exclude_user = 0;
-    return join_rings(p, &a, tid, p->samples, COL_SWITCHING, COL_EVENT_SWITCH, e);
+    for (int few = 0; few <= 1 && rc == 0; few++) {
+        struct col_event ev = { .type = PERF_TYPE_SOFTWARE, .every_one = !few,
+                                .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
+        struct perf_event_attr a = sampling_attr(p, &ev, p->plan->copy_bytes, on_exec && !few);
+
+        /* The switch happens in the kernel, so that a filter on user space would drop it. */
+        a.exclude_kernel = a.exclude_hv = a.exclude_user = 0;
+        rc = join_rings(p, &a, tid, p->samples, few ? COL_SWITCHING_FEW : COL_SWITCHING,
+                        COL_EVENT_SWITCH, e);
+    }
+    return rc;
 }
 
 int col_perf_add(struct col_perf *p, int tid, struct err *e)
@@ -327,7 +337,7 @@ void col_perf_start_side(struct col_perf *p)
 void col_perf_start(struct col_perf *p)
 {
     all(p, p->big ? COL_SAMPLING_BIG : COL_SAMPLING, PERF_EVENT_IOC_ENABLE);
-    all(p, COL_SWITCHING, PERF_EVENT_IOC_ENABLE);
+    all(p, p->few ? COL_SWITCHING_FEW : COL_SWITCHING, PERF_EVENT_IOC_ENABLE);
 }
 
 void col_perf_stop(struct col_perf *p)
@@ -345,15 +355,26 @@ void col_perf_use_big(struct col_perf *p)
     all(p, COL_SAMPLING_BIG, PERF_EVENT_IOC_ENABLE);
 }
 
-uint64_t col_perf_lost(const struct col_perf *p)
+void col_perf_use_few(struct col_perf *p, bool few)
 {
-    uint64_t sum = 0, x[2];
+    if (p->few == few)
+        return;
+    p->few = few;
+    all(p, few ? COL_SWITCHING : COL_SWITCHING_FEW, PERF_EVENT_IOC_DISABLE);
+    all(p, few ? COL_SWITCHING_FEW : COL_SWITCHING, PERF_EVENT_IOC_ENABLE);
+}
 
-    for (int role = 0; role < COL_ROLES; role++)
-        for (size_t i = 0; i < p->fd[role].n; i++)
-            if (read(p->fd[role].v[i], x, sizeof x) == (ssize_t)sizeof x)
-                sum += x[1];
-    return sum;
+bool col_perf_lost(const struct col_perf *p, uint64_t *lost)
+{
+    static const enum col_role roles[] = { COL_SAMPLING, COL_SAMPLING_BIG };
+    uint64_t x[2];
+
+    *lost = 0;
+    for (size_t r = 0; r < ARRAY_LEN(roles); r++)
+        for (size_t i = 0; i < p->fd[roles[r]].n; i++)
+            if (read(p->fd[roles[r]].v[i], x, sizeof x) == (ssize_t)sizeof x)
+                *lost += x[1];
+    return !p->no_lost;
 }
 
 void col_perf_release(struct col_perf *p)

@@ -32,7 +32,8 @@ struct col_plan { /* what to open */
 };
 
 /* What an event is for; each kind is switched on and off together. */
-enum col_role { COL_SIDE, COL_SAMPLING, COL_SAMPLING_BIG, COL_SWITCHING, COL_ROLES };
+enum col_role { COL_SIDE, COL_SAMPLING, COL_SAMPLING_BIG, COL_SWITCHING, COL_SWITCHING_FEW,
+                COL_ROLES };
 
 enum { COL_EVENT_SWITCH = 0xffff }; /* event number of samples taken at switches */
 
@@ -45,6 +46,8 @@ struct col_perf {
     struct umap event_by_id; /* perf id -> event number + 1 */
     uint64_t sample_type;
     bool big; /* the big copies are in use */
+    bool no_lost; /* the kernel does not count what each event lost */
+    bool few; /* not every switch is sampled */
 };
 
 /* PLAN must outlive P. */
@@ -56,7 +59,11 @@ void col_perf_start_side(struct col_perf *p); /* where the events do not start a
 void col_perf_start(struct col_perf *p);
 void col_perf_stop(struct col_perf *p);
 void col_perf_use_big(struct col_perf *p); /* change over to the big copies */
-uint64_t col_perf_lost(const struct col_perf *p); /* as the kernel counted it; 0 if it does not */
+/* Sample every switch, or only as many a second as there are samples. */
+void col_perf_use_few(struct col_perf *p, bool few);
+/* Samples that found no room, as the kernel counted them; those at switches are not among them,
+ * since a wait without one is known to be a guess.  false when the kernel does not count. */
+bool col_perf_lost(const struct col_perf *p, uint64_t *lost);
 void col_perf_release(struct col_perf *p);
 
 #endif

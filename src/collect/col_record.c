@@ -18,10 +18,11 @@ enum {
     COPY_BYTES = 32 << 10, /* as cheap for the target as 4 KB */
     BIG_COPY_BYTES = 65528, /* the kernel's limit */
     CHECK_STACKS = 20, /* before judging how many were cut */
+    MANY_SWITCHES = 2000, /* a second: from here on not each has a sample of its own */
     ATTACH_ROUNDS = 8,
     PRIORITY = -10,
 };
-static const uint64_t tick_ns = 100000000u, check_ns = 1000000000u;
+static const uint64_t tick_ns = 100000000u, check_ns = 1000000000u, window_ns = 250000000u;
 
 int col_parse_graph(const char *text, struct col_options *o, struct err *e)
 {
@@ -212,7 +213,7 @@ static int begin(struct col_session *s, struct err *e)
 
     /* Rings fill while we wait for a CPU: where it is allowed, wait less than others do. */
     setpriority(PRIO_PROCESS, 0, PRIORITY);
-    s->start_ns = s->last_check_ns = s->processes.start_ns = clock_mono_ns();
+    s->start_ns = s->last_check_ns = s->window_ns = s->processes.start_ns = clock_mono_ns();
     if (!s->plan.on_exec) {
         col_perf_start_side(&s->perf);
         for (size_t i = 0; i < o->n_pids; i++)
@@ -239,6 +240,36 @@ static void check_copies(struct col_session *s, uint64_t now)
         s->last_counts = *c;
         s->last_check_ns = now;
     }
+}
+
+/* A sample of every switch costs more than it tells when there are thousands a second. */
+static void check_switches(struct col_session *s, uint64_t now)
+{
+    /* Samples come at once, records of switches when they are settled. */
+    uint64_t seen = s->waits.switches > s->waits.samples ? s->waits.switches : s->waits.samples;
+    uint64_t n = seen - s->window_switches, ns = now - s->window_ns;
+
+    if (!s->plan.switch_stacks || (n < MANY_SWITCHES / 50 && ns < window_ns))
+        return;
+    if (n * 1e9 > (double)ns * MANY_SWITCHES)
+        col_perf_use_few(&s->perf, true);
+    else if (n * 1e9 < (double)ns * MANY_SWITCHES / 2)
+        col_perf_use_few(&s->perf, false);
+    s->window_ns = now;
+    s->window_switches = seen;
+}
+
+/* Threads that wait must be looked at soon, unless samples tell where they are.  When nothing
+ * happens, ever later. */
+static int next_look_ms(struct col_session *s, int last_ms, uint64_t switches_before)
+{
+    bool told = s->plan.switch_stacks && !s->perf.few;
+
+    if (!s->waits.look || (told && !s->waits.unsure))
+        return POLL_MS;
+    if (s->waits.unsure || s->waits.switches != switches_before)
+        return LOOK_MS;
+    return last_ms * 2 < POLL_MS ? last_ms * 2 : POLL_MS;
 }
 
 struct wait_set {
@@ -283,11 +314,12 @@ static void run(struct col_session *s)
     struct wait_set w = wait_set_of(s);
     uint64_t last_tick = s->start_ns;
     bool delayed = s->plan.delayed;
+    int timeout_ms = LOOK_MS;
 
     while (!col_target_done(&s->target)) {
-        uint64_t now;
+        uint64_t now, switches = s->waits.switches;
 
-        wait_for_something(&w, s->waits.look ? LOOK_MS : POLL_MS);
+        wait_for_something(&w, timeout_ms);
         now = clock_mono_ns();
         if (delayed && now - s->start_ns >= (uint64_t)(o->delay_s * 1e9)) {
             col_perf_start(&s->perf);
@@ -297,6 +329,8 @@ static void run(struct col_session *s)
             break;
         col_drain(s, false);
         check_copies(s, now);
+        check_switches(s, now);
+        timeout_ms = next_look_ms(s, timeout_ms, switches);
         if (o->tick && now - last_tick >= tick_ns) {
             col_quality_summary(s);
             o->tick(o->context, &s->sum);
@@ -308,16 +342,16 @@ static void run(struct col_session *s)
 
 static void finish(struct col_session *s)
 {
-    uint64_t lost;
+    uint64_t lost = 0;
 
     col_perf_stop(&s->perf);
     s->stop_ns = clock_mono_ns();
     col_drain(s, false);
     col_drain(s, true);
     col_wait_end(&s->waits, s->stop_ns);
-    lost = col_perf_lost(&s->perf);
-    if (lost > s->sum.lost)
-        s->sum.lost = lost; /* a record of loss waits for room that may never come */
+    /* A record of loss waits for room that may never come. */
+    if (col_perf_lost(&s->perf, &lost))
+        s->sum.lost = lost;
     col_target_finish(&s->target);
     col_names(s);
     col_zones_take(&s->zones);

@@ -380,8 +380,12 @@ static uint32_t kernel_part(struct col_stacks *s, const struct col_record *r, ui
     return parent;
 }
 
+uint32_t col_stack_of_user(struct col_stacks *s, struct col_thread *t, const struct col_record *r)
+{
+    return t->user_stack = user_part(s, t, r);
+}
+
 uint32_t col_stack_of(struct col_stacks *s, struct col_thread *t, const struct col_record *r)
 {
-    t->user_stack = user_part(s, t, r);
-    return kernel_part(s, r, t->user_stack);
+    return kernel_part(s, r, col_stack_of_user(s, t, r));
 }

@@ -44,5 +44,7 @@ void col_stack_release(struct col_stacks *s);
 
 /* Stack id of sample R on thread T; 0 when it has no frame at all. */
 uint32_t col_stack_of(struct col_stacks *s, struct col_thread *t, const struct col_record *r);
+/* The same without the kernel's part. */
+uint32_t col_stack_of_user(struct col_stacks *s, struct col_thread *t, const struct col_record *r);
 
 #endif

@@ -60,8 +60,11 @@ static uint32_t note_frame(struct col_waits *w, uint32_t word, bool guessed)
     return umap_find(&w->kind, ~(uint64_t)word);
 }
 
+/* The innermost function that tells something; a page fault wins over the disk it needs. */
 static const char *word_of_chain(struct col_waits *w, const struct col_words *chain)
 {
+    const char *found = NULL;
+
     if (!w->kernel)
         w->kernel = sym_module_open(&(struct sym_request){ .path = "[kernel]" });
     for (size_t i = 0; i < chain->n; i++) {
@@ -74,10 +77,10 @@ static const char *word_of_chain(struct col_waits *w, const struct col_words *ch
         if (pc >= (uint64_t)PERF_CONTEXT_MAX || !sym_module_find(w->kernel, pc - 1, &line))
             continue;
         word = col_blocked_by_function(line[0].name);
-        if (word)
-            return word;
+        if (word && (!found || strcmp(word, COL_BLOCKED_FAULT) == 0))
+            found = word;
     }
-    return COL_BLOCKED_UNKNOWN;
+    return found ? found : COL_BLOCKED_UNKNOWN;
 }
 
 /* The kernel part of a chain is always one of few: names are looked up once for each. */
@@ -121,11 +124,16 @@ void col_wait_attached(struct col_thread *t, uint64_t time_ns)
 void col_wait_sample(struct col_waits *w, struct col_thread *t, const struct col_record *r)
 {
     struct col_stack_counts before = w->stacks->counts;
+    bool told;
 
+    w->samples++;
     t->switch_ns = r->time_ns;
-    t->switch_stack = col_stack_of(w->stacks, t, r);
-    w->stacks->counts = before; /* the counts are about samples of running threads */
     t->switch_note = note_of_chain(w, &r->chain);
+    told = t->switch_note != intern_cstr(w->in, COL_BLOCKED_UNKNOWN);
+    t->switch_stack = told ? col_stack_of_user(w->stacks, t, r) : 0;
+    if (!t->switch_stack) /* a thread of the kernel's own, or an unknown wait */
+        t->switch_stack = col_stack_of(w->stacks, t, r);
+    w->stacks->counts = before; /* the counts are about samples of running threads */
     if (t->switch_note != intern_cstr(w->in, COL_BLOCKED_QUEUE)) {
         t->block_stack = t->switch_stack;
         t->block_note = t->switch_note;
@@ -172,6 +180,7 @@ void col_wait_switch(struct col_waits *w, const struct col_record *r)
         return;
     t = col_process_thread(w->processes, r->pid, r->tid);
     if (r->misc & PERF_RECORD_MISC_SWITCH_OUT) {
+        w->switches++;
         leave(w, t, r);
         return;
     }
@@ -243,10 +252,23 @@ void col_wait_look(struct col_waits *w)
 {
     uint64_t now = clock_mono_ns();
 
+    w->unsure = false;
     for (size_t i = 0; w->look && w->metric && i < w->processes->thread.n; i++) {
         struct col_thread *t = w->processes->thread.v[i];
 
-        if (t->out_ns && !t->asked && !t->info.end_ns && now > t->out_ns + long_ns)
+        if (!t->out_ns || t->asked || t->info.end_ns)
+            continue;
+        if (now > t->out_ns + long_ns)
             look_at(w, t);
+        else
+            w->unsure = true;
     }
+}
+
+struct sym_module *col_wait_take_kernel(struct col_waits *w)
+{
+    struct sym_module *kernel = w->kernel;
+
+    w->kernel = NULL;
+    return kernel;
 }

@@ -56,6 +56,16 @@ void sym_resolve_file(struct sym_resolve *s, uint32_t module, int file)
         m->file = file;
 }
 
+void sym_resolve_opened(struct sym_resolve *s, uint32_t module, struct sym_module *open)
+{
+    struct sym_resolve_module *m = module_at(s, module);
+
+    if (m && !m->open)
+        m->open = open;
+    else
+        sym_module_close(open);
+}
+
 void sym_resolve_quick(struct sym_resolve *s, uint32_t module)
 {
     struct sym_resolve_module *m = module_at(s, module);

@@ -42,6 +42,8 @@ void sym_resolve_where(struct sym_resolve *s, uint32_t module, const char *root,
                        int64_t ns_pid);
 /* FILE is MODULE's own, open until the resolver is released. */
 void sym_resolve_file(struct sym_resolve *s, uint32_t module, int file);
+/* OPEN is MODULE, opened already; the resolver closes it. */
+void sym_resolve_opened(struct sym_resolve *s, uint32_t module, struct sym_module *open);
 /* MODULE is not worth unpacking its debug info: names of functions will do. */
 void sym_resolve_quick(struct sym_resolve *s, uint32_t module);
 /* Resolve every frame defined since the last call. */
