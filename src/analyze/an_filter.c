@@ -251,33 +251,3 @@ int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e)
     patterns_release(&unwanted);
     return rc;
 }
-
-static void list_metrics(const struct profile *p, struct err *e)
-{
-    char names[256] = "";
-    size_t n = 0;
-
-    for (size_t i = 0; i < p->metric.n && n + 1 < sizeof names; i++)
-        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
-                              profile_string(p, p->metric.v[i].name));
-    err_hint(e, "it has: %s", names);
-}
-
-int an_filter_metric(const struct profile *p, const char *name, uint32_t *metric, struct err *e)
-{
-    *metric = p->metric.n ? 1 : 0;
-    if (name) {
-        *metric = profile_find_metric(p, name);
-        if (*metric)
-            return 0;
-        err_set(e, ERR_MISSING, "the profile has no metric \"%s\"", name);
-        list_metrics(p, e);
-        return -1;
-    }
-    for (size_t i = 0; i < p->sample.n; i++)
-        if (p->sample.v[i].metric == *metric)
-            return 0;
-    if (p->sample.n)
-        *metric = p->sample.v[0].metric;
-    return 0;
-}

@@ -11,16 +11,19 @@
 
 #include "base/hash.h"
 
-struct an_sum an_sum_of(const struct profile *p, uint32_t metric)
+struct an_sum an_sum_of(const struct an_view *v)
 {
+    const struct profile *p = v->profile;
     struct an_sum all = { 0 };
     double squares = 0;
+    uint32_t stack;
+    unsigned kind;
 
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct sample *m = &p->sample.v[i];
         double w = (double)m->weight;
 
-        if (m->metric != metric)
+        if (!an_view_takes(v, m, &stack, &kind))
             continue;
         all.weight += m->weight;
         all.samples += m->count;
@@ -120,24 +123,29 @@ static void add_frame_rows(struct an_flat *f, struct rows_of *rows, const struct
 
 struct node {
     int64_t self, total;
+    int64_t wait; /* of total, waiting */
     uint64_t samples;
     uint32_t child, next; /* among those that carry any sample */
     bool used;
 };
 
 /* [0] stands for samples without a stack and for the parent of the roots. */
-static struct node *weigh(const struct profile *p, uint32_t metric)
+static struct node *weigh(const struct an_view *v)
 {
+    const struct profile *p = v->profile;
     struct node *node = mem_zalloc((p->stack.n + 1) * sizeof *node);
+    uint32_t stack;
+    unsigned kind;
 
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct sample *m = &p->sample.v[i];
 
-        if (m->metric != metric)
+        if (!an_view_takes(v, m, &stack, &kind))
             continue;
-        node[m->stack].self += m->weight;
-        node[m->stack].samples += m->count;
-        node[m->stack].used = true;
+        node[stack].self += m->weight;
+        node[stack].wait += kind ? m->weight : 0;
+        node[stack].samples += m->count;
+        node[stack].used = true;
     }
     for (size_t id = p->stack.n; id > 0; id--) {
         uint32_t parent = p->stack.v[id - 1].parent;
@@ -149,6 +157,7 @@ static struct node *weigh(const struct profile *p, uint32_t metric)
         node[parent].child = (uint32_t)id;
         node[parent].used = true;
         node[parent].total += node[id].total;
+        node[parent].wait += parent ? node[id].wait : 0; /* [0] keeps its own */
     }
     return node;
 }
@@ -167,8 +176,10 @@ static void enter(const struct walk *w, uint32_t id)
     const uint32_t *rows = &w->rows->row.v[c.first];
 
     for (uint32_t k = 0; k < c.n; k++)
-        if (w->on_path[rows[k]]++ == 0)
+        if (w->on_path[rows[k]]++ == 0) {
             w->row[rows[k]].total += w->node[id].total;
+            w->row[rows[k]].wait_total += w->node[id].wait;
+        }
     w->row[rows[c.n - 1]].self += w->node[id].self;
     w->row[rows[c.n - 1]].samples += w->node[id].samples;
 }
@@ -202,6 +213,38 @@ static void walk_tree(const struct walk *w)
     }
 }
 
+static int64_t *new_kinds(struct an_flat *f)
+{
+    return arena_zalloc(&f->arena, AN_KINDS * sizeof(int64_t));
+}
+
+/* What each row waits for; the kinds of samples without a stack are left in *BARE. */
+static void add_kinds(struct an_flat *f, const struct rows_of *rows, const struct an_view *v,
+                      int64_t **bare)
+{
+    const struct profile *p = v->profile;
+
+    for (size_t i = 0; v->waiting && i < p->sample.n; i++) {
+        struct profile_chain c = { 0 };
+        struct an_row *row = NULL;
+        int64_t **kinds = bare;
+        uint32_t stack;
+        unsigned kind;
+
+        if (!an_view_takes(v, &p->sample.v[i], &stack, &kind) || !kind)
+            continue;
+        if (stack) {
+            c = rows->frame.v[p->stack.v[stack - 1].frame - 1];
+            row = &f->row.v[rows->row.v[c.first + c.n - 1]];
+            row->wait += p->sample.v[i].weight;
+            kinds = &row->kind;
+        }
+        if (!*kinds)
+            *kinds = new_kinds(f);
+        (*kinds)[kind] += p->sample.v[i].weight;
+    }
+}
+
 /* Rows of frames that no kept sample touches are left out. */
 static void drop_untouched(struct an_flat *f)
 {
@@ -213,23 +256,28 @@ static void drop_untouched(struct an_flat *f)
     f->row.n = kept;
 }
 
-void an_flat_build(struct an_flat *f, const struct an_symbols *s, uint32_t metric, enum an_by by)
+void an_flat_build(struct an_flat *f, const struct an_symbols *s, const struct an_view *v,
+                   enum an_by by)
 {
     const struct profile *p = s->profile;
     struct rows_of rows = { 0 };
-    struct node *node = weigh(p, metric);
+    struct node *node = weigh(v);
     struct walk w = { .p = p, .node = node, .rows = &rows };
+    int64_t *bare = NULL;
 
-    *f = (struct an_flat){ .all = an_sum_of(p, metric) };
+    *f = (struct an_flat){ .all = an_sum_of(v) };
     for (uint32_t i = 0; i < p->frame.n; i++)
         add_frame_rows(f, &rows, s, i, by);
     w.row = f->row.v;
     w.on_path = mem_zalloc((f->row.n + 1) * sizeof *w.on_path);
     walk_tree(&w);
+    add_kinds(f, &rows, v, &bare);
     drop_untouched(f);
     if (node[0].samples || node[0].self)
         vec_push(&f->row, ((struct an_row){ .name = "[no stack]", .self = node[0].self,
-                                            .total = node[0].self, .samples = node[0].samples }));
+                                            .total = node[0].self, .samples = node[0].samples,
+                                            .wait = node[0].wait, .wait_total = node[0].wait,
+                                            .kind = bare }));
     free(w.on_path);
     free(node);
     vec_release(&rows.frame);
@@ -240,6 +288,7 @@ void an_flat_build(struct an_flat *f, const struct an_symbols *s, uint32_t metri
 void an_flat_release(struct an_flat *f)
 {
     vec_release(&f->row);
+    arena_release(&f->arena);
 }
 
 const char *an_row_place(const struct profile *p, const struct an_row *r, char *text, size_t cap)

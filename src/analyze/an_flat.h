@@ -7,6 +7,7 @@
 #define FATHOM_ANALYZE_AN_FLAT_H
 
 #include "analyze/an_symbols.h"
+#include "analyze/an_view.h"
 #include "stats/stats.h"
 
 /* Cost of a whole view, against which shares are taken. */
@@ -15,7 +16,7 @@ struct an_sum {
     uint64_t samples;
     double effective; /* equal samples that would tell as much; see docs/math.md */
 };
-struct an_sum an_sum_of(const struct profile *p, uint32_t metric);
+struct an_sum an_sum_of(const struct an_view *v);
 double an_share_pct(int64_t weight, const struct an_sum *all);
 /* 95 % interval of a share, in percent. */
 struct interval an_share_interval(int64_t weight, const struct an_sum *all);
@@ -30,15 +31,19 @@ struct an_row {
     uint32_t line;     /* by line: the line; by function: where it is declared; 0 unknown */
     int64_t self, total;
     uint64_t samples; /* behind self */
+    int64_t wait, wait_total; /* of these, waiting (wall views) */
+    int64_t *kind;            /* self by kind of wait, in the table's arena; NULL none */
 };
 
 struct an_flat {
     VEC(struct an_row) row; /* in no order until sorted */
     struct an_sum all;
+    struct arena arena;
 };
 
 /* BY is function, line or module.  Names live as long as S. */
-void an_flat_build(struct an_flat *f, const struct an_symbols *s, uint32_t metric, enum an_by by);
+void an_flat_build(struct an_flat *f, const struct an_symbols *s, const struct an_view *v,
+                   enum an_by by);
 void an_flat_release(struct an_flat *f);
 
 /* COLUMN: "self", "total", "samples", "function" (or "name"), "module".  Ties by name. */

@@ -73,6 +73,7 @@ struct keys {
     struct umap seen;
     VEC(struct an_group) item; /* name, function, line */
     const struct an_symbols *s;
+    const struct an_view *v;
     struct an_groups *g;
 };
 
@@ -112,7 +113,8 @@ static struct an_group describe(struct keys *k, enum an_by by, const struct samp
     switch (by) {
     case AN_BY_THREAD:
         return (struct an_group){
-            .name = t ? named_id(k, profile_string(p, t->name), t->tid) : "[no thread]" };
+            .name = t ? named_id(k, profile_string(p, t->name), t->tid) : "[no thread]",
+            .idle = k->v->idle && k->v->idle[m->thread] };
     case AN_BY_PROCESS:
     case AN_BY_COMMAND:
         return (struct an_group){
@@ -161,25 +163,38 @@ static uint32_t key_of(struct keys *k, enum an_by by, const struct sample *m,
 }
 
 struct cost {
-    int64_t weight;
+    int64_t weight, wait;
     uint64_t samples;
+    int64_t *kind;
 };
 struct costs {
     VEC(struct cost) node; /* by node of the trie */
 };
 
-static void add_sample(struct keys *k, struct trie *t, struct costs *costs,
-                       const struct an_levels *levels, const struct sample *m)
+static void add_cost(struct cost *c, const struct sample *m, unsigned kind, struct arena *a)
 {
-    struct leaf l = leaf_of(k->s, m->stack);
+    c->weight += m->weight;
+    c->samples += m->count;
+    if (!kind)
+        return;
+    c->wait += m->weight;
+    if (!c->kind)
+        c->kind = arena_zalloc(a, AN_KINDS * sizeof *c->kind);
+    c->kind[kind] += m->weight;
+}
+
+static void add_sample(struct keys *k, struct trie *t, struct costs *costs,
+                       const struct an_levels *levels, const struct sample *m, unsigned kind,
+                       uint32_t stack)
+{
+    struct leaf l = leaf_of(k->s, stack);
     uint32_t at = 0;
 
     for (size_t i = 0; i < levels->n; i++) {
         at = trie_child(t, at, key_of(k, levels->by[i], m, &l));
         while (costs->node.n < t->node.n)
             vec_push(&costs->node, ((struct cost){ 0 }));
-        costs->node.v[at].weight += m->weight;
-        costs->node.v[at].samples += m->count;
+        add_cost(&costs->node.v[at], m, kind, &k->g->arena);
     }
 }
 
@@ -187,12 +202,15 @@ struct ready { /* a node of the trie waiting to be put down */
     uint32_t node, depth, parent;
     struct cost cost;
     const char *name;
+    bool idle;
 };
 
 static int lightest_first(const void *a, const void *b)
 {
     const struct ready *x = a, *y = b;
 
+    if (x->idle != y->idle)
+        return x->idle ? -1 : 1;
     if (x->cost.weight != y->cost.weight)
         return x->cost.weight < y->cost.weight ? -1 : 1;
     return strcmp(y->name, x->name);
@@ -216,31 +234,39 @@ static void put_down(struct an_groups *g, const struct keys *k, const struct tri
             made.parent = r.parent;
             made.weight = r.cost.weight;
             made.samples = r.cost.samples;
+            made.wait = r.cost.wait;
+            made.kind = r.cost.kind;
             self = (uint32_t)g->group.n;
             vec_push(&g->group, made);
         }
         for (uint32_t c = trie_first(t, r.node); c; c = t->node.v[c].next)
             vec_push(&wait, ((struct ready){ c, r.depth + 1, self, costs->node.v[c],
-                                             k->item.v[t->node.v[c].key - 1].name }));
+                                             k->item.v[t->node.v[c].key - 1].name,
+                                             k->item.v[t->node.v[c].key - 1].idle }));
         if (wait.n - before > 1)
             qsort(wait.v + before, wait.n - before, sizeof *wait.v, lightest_first);
     }
     vec_release(&wait);
 }
 
-void an_groups_build(struct an_groups *g, const struct an_symbols *s, uint32_t metric,
+void an_groups_build(struct an_groups *g, const struct an_symbols *s, const struct an_view *v,
                      const struct an_levels *levels)
 {
-    struct keys k = { .s = s, .g = g };
+    const struct profile *p = s->profile;
+    struct keys k = { .s = s, .v = v, .g = g };
     struct costs costs = { 0 };
     struct trie t = { 0 };
 
-    *g = (struct an_groups){ .all = an_sum_of(s->profile, metric) };
+    *g = (struct an_groups){ .all = an_sum_of(v) };
     trie_init(&t);
     vec_push(&costs.node, ((struct cost){ 0 }));
-    for (size_t i = 0; i < s->profile->sample.n; i++)
-        if (s->profile->sample.v[i].metric == metric)
-            add_sample(&k, &t, &costs, levels, &s->profile->sample.v[i]);
+    for (size_t i = 0; i < p->sample.n; i++) {
+        uint32_t stack;
+        unsigned kind;
+
+        if (an_view_takes(v, &p->sample.v[i], &stack, &kind))
+            add_sample(&k, &t, &costs, levels, &p->sample.v[i], kind, stack);
+    }
     put_down(g, &k, &t, &costs);
     trie_release(&t);
     vec_release(&costs.node);

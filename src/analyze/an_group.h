@@ -25,15 +25,18 @@ struct an_group {
     uint32_t line;      /* by line */
     int64_t weight;
     uint64_t samples;
+    int64_t wait;  /* of weight, waiting (wall views) */
+    int64_t *kind; /* by kind of wait, in the arena; NULL none */
+    bool idle;     /* by thread: it only waits for work */
 };
 
 struct an_groups {
-    VEC(struct an_group) group; /* depth first, the heaviest first in each level */
+    VEC(struct an_group) group; /* depth first; in each level the heaviest first, idle threads last */
     struct arena arena;
     struct an_sum all;
 };
 
-void an_groups_build(struct an_groups *g, const struct an_symbols *s, uint32_t metric,
+void an_groups_build(struct an_groups *g, const struct an_symbols *s, const struct an_view *v,
                      const struct an_levels *levels);
 void an_groups_release(struct an_groups *g);
 

@@ -50,28 +50,36 @@ static void push_children(struct an_list *l, struct candidates *pile, const stru
     }
 }
 
-void an_list_build(struct an_list *l, const struct an_tree *t, const struct an_symbols *s,
-                   const int64_t *self, int64_t least)
+static int64_t *totals(const struct an_tree *t, const int64_t *self)
 {
-    size_t n = t->trie.node.n;
-    int64_t *total = mem_alloc(n * sizeof *total);
+    int64_t *total = mem_alloc(t->trie.node.n * sizeof *total);
+
+    memcpy(total, self, t->trie.node.n * sizeof *total);
+    an_tree_total(t, total);
+    return total;
+}
+
+void an_list_build(struct an_list *l, const struct an_tree *t, const struct an_symbols *s,
+                   const int64_t *self, const int64_t *wait, int64_t least)
+{
+    int64_t *total = totals(t, self), *waits = wait ? totals(t, wait) : NULL;
     struct candidates pile = { 0 };
 
     *l = (struct an_list){ 0 };
-    memcpy(total, self, n * sizeof *total);
-    an_tree_total(t, total);
     push_children(l, &pile, t, s, total, least, (struct candidate){ .parent = UINT32_MAX });
     while (pile.c.n) {
         struct candidate c = pile.c.v[--pile.c.n];
 
         vec_push(&l->line, ((struct an_line){ c.node, c.depth, c.parent, c.siblings, c.last,
-                                              self[c.node], c.total }));
+                                              self[c.node], c.total,
+                                              waits ? waits[c.node] : 0 }));
         push_children(l, &pile, t, s, total, least,
                       (struct candidate){ .node = c.node, .depth = c.depth + 1,
                                           .parent = (uint32_t)l->line.n - 1 });
     }
     vec_release(&pile.c);
     free(total);
+    free(waits);
 }
 
 void an_list_release(struct an_list *l)
@@ -103,14 +111,19 @@ static int picked_at(const struct an_symbols *s, uint32_t frame, const unsigned 
     return -1;
 }
 
-/* Weight of each stack with what it calls; [0] unused. */
-static int64_t *stack_totals(const struct profile *p, uint32_t metric)
+/* Weight of each stack with what it calls, all or waiting; [0] unused. */
+static int64_t *stack_totals(const struct an_view *v, bool waiting)
 {
+    const struct profile *p = v->profile;
     int64_t *total = mem_zalloc((p->stack.n + 1) * sizeof *total);
 
-    for (size_t i = 0; i < p->sample.n; i++)
-        if (p->sample.v[i].metric == metric)
-            total[p->sample.v[i].stack] += p->sample.v[i].weight;
+    for (size_t i = 0; i < p->sample.n; i++) {
+        uint32_t stack;
+        unsigned kind;
+
+        if (an_view_takes(v, &p->sample.v[i], &stack, &kind) && (kind || !waiting))
+            total[stack] += p->sample.v[i].weight;
+    }
     for (size_t id = p->stack.n; id > 0; id--)
         total[p->stack.v[id - 1].parent] += total[id];
     return total;
@@ -132,17 +145,19 @@ static uint32_t add_path(struct trie *t, const struct an_symbols *s, uint32_t st
     return node;
 }
 
-int an_callers_build(struct an_tree *out, int64_t **self, const struct an_symbols *s,
-                     uint32_t metric, const char *name, struct err *e)
+int an_callers_build(struct an_tree *out, int64_t **self, int64_t **wait,
+                     const struct an_symbols *s, const struct an_view *v, const char *name,
+                     struct err *e)
 {
     const struct profile *p = s->profile;
     unsigned char *pick = pick_symbols(s, name), *within = mem_zalloc(p->stack.n + 1);
-    int64_t *total = stack_totals(p, metric);
-    VEC(int64_t) weight = { 0 };
+    int64_t *total = stack_totals(v, false), *waiting = stack_totals(v, true);
+    VEC(int64_t) weight = { 0 }, waits = { 0 };
 
     *out = (struct an_tree){ 0 };
     trie_init(&out->trie);
     vec_push(&weight, 0);
+    vec_push(&waits, 0);
     for (uint32_t id = 1; id <= p->stack.n; id++) {
         struct profile_node n = p->stack.v[id - 1];
         int at = picked_at(s, n.frame, pick);
@@ -152,14 +167,19 @@ int an_callers_build(struct an_tree *out, int64_t **self, const struct an_symbol
         if (within[n.parent] || at < 0 || !total[id])
             continue;
         node = add_path(&out->trie, s, id, at);
-        while (weight.n < out->trie.node.n)
+        while (weight.n < out->trie.node.n) {
             vec_push(&weight, 0);
+            vec_push(&waits, 0);
+        }
         weight.v[node] += total[id];
+        waits.v[node] += waiting[id];
     }
     *self = weight.v;
+    *wait = waits.v;
     free(pick);
     free(within);
     free(total);
+    free(waiting);
     if (weight.n == 1)
         return err_set(e, ERR_MISSING, "no sample has a function called \"%s\" on its stack", name);
     return 0;

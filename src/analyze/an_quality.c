@@ -183,14 +183,20 @@ static int heaviest_first(const void *a, const void *b)
 }
 
 /* Self cost by module, and how much of it has no function. */
-static void weigh_modules(const struct profile *p, uint32_t metric, int64_t *all, int64_t *bare)
+static void weigh_modules(const struct an_view *v, int64_t *all, int64_t *bare)
 {
+    const struct profile *p = v->profile;
+
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct sample *m = &p->sample.v[i];
-        uint32_t frame = m->stack ? p->stack.v[m->stack - 1].frame : 0;
-        uint32_t module = frame ? p->frame.v[frame - 1].module : 0;
+        uint32_t stack, frame, module;
+        unsigned kind;
 
-        if (m->metric != metric || !module)
+        if (!an_view_takes(v, m, &stack, &kind))
+            continue;
+        frame = stack ? p->stack.v[stack - 1].frame : 0;
+        module = frame ? p->frame.v[frame - 1].module : 0;
+        if (!module)
             continue;
         all[module] += m->weight;
         if (!p->chain.v[frame - 1].n)
@@ -198,13 +204,14 @@ static void weigh_modules(const struct profile *p, uint32_t metric, int64_t *all
     }
 }
 
-void an_quality_unnamed(const struct profile *p, uint32_t metric, struct an_unnamed_list *out)
+void an_quality_unnamed(const struct an_view *v, struct an_unnamed_list *out)
 {
+    const struct profile *p = v->profile;
     int64_t *all = mem_zalloc((p->module.n + 1) * sizeof *all);
     int64_t *bare = mem_zalloc((p->module.n + 1) * sizeof *bare);
 
     *out = (struct an_unnamed_list){ 0 };
-    weigh_modules(p, metric, all, bare);
+    weigh_modules(v, all, bare);
     for (uint32_t id = 1; id <= p->module.n; id++) {
         struct an_unnamed u = { id, all[id], symbol_fact(p, id, "source"),
                                 symbol_fact(p, id, "advice") };

@@ -3,7 +3,7 @@
 #ifndef FATHOM_ANALYZE_AN_QUALITY_H
 #define FATHOM_ANALYZE_AN_QUALITY_H
 
-#include "profile/profile.h"
+#include "analyze/an_view.h"
 #include "text/out.h"
 
 /* What was recorded, where and how: one or two lines; "" lines are not printed. */
@@ -21,6 +21,6 @@ struct an_unnamed {
 struct an_unnamed_list {
     VEC(struct an_unnamed) v; /* heaviest first */
 };
-void an_quality_unnamed(const struct profile *p, uint32_t metric, struct an_unnamed_list *out);
+void an_quality_unnamed(const struct an_view *v, struct an_unnamed_list *out);
 
 #endif

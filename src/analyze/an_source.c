@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/an_symbols.h"
+#include "analyze/an_flat.h"
 #include "base/hash.h"
 
 /* Weight by stack id - 1; an array for free(). */
@@ -16,22 +16,18 @@ static int64_t *weight_by_stack(const struct an_source_query *q)
     int64_t *w = mem_zalloc((p->stack.n + 1) * sizeof *w);
 
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *s = &p->sample.v[i];
+        uint32_t stack;
+        unsigned kind;
 
-        if (s->metric == q->metric && s->stack)
-            w[s->stack - 1] += s->weight;
+        if (an_view_takes(&q->view, &p->sample.v[i], &stack, &kind) && stack)
+            w[stack - 1] += p->sample.v[i].weight;
     }
     return w;
 }
 
 int64_t an_source_whole(const struct an_source_query *q)
 {
-    int64_t sum = 0;
-
-    for (size_t i = 0; i < q->profile->sample.n; i++)
-        if (q->profile->sample.v[i].metric == q->metric)
-            sum += q->profile->sample.v[i].weight;
-    return sum;
+    return an_sum_of(&q->view).weight;
 }
 
 static struct profile_chain chain_of(const struct profile *p, uint32_t frame)

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "disasm/disasm.h"
-#include "profile/profile.h"
+#include "analyze/an_view.h"
 
 struct an_line {
     uint32_t line;
@@ -47,7 +47,7 @@ struct an_listing {
 
 struct an_source_query {
     const struct profile *profile;
-    uint32_t metric; /* id */
+    struct an_view view;
 };
 
 /* Functions (ids) to list without being asked: the dearest by self cost until SHARE (0..1) of

@@ -48,20 +48,46 @@ void an_tree_release(struct an_tree *t)
     vec_release(&t->node_of_stack);
 }
 
-int64_t *an_tree_self(const struct an_tree *t, const struct profile *p, uint32_t metric,
-                      const unsigned char *keep)
+static uint32_t node_of(const struct an_tree *t, uint32_t stack)
 {
+    return stack ? t->node_of_stack.v[stack - 1] : 0;
+}
+
+int64_t *an_tree_self(const struct an_tree *t, const struct an_view *v, const unsigned char *keep)
+{
+    const struct profile *p = v->profile;
     int64_t *self = mem_zalloc(t->trie.node.n * sizeof *self);
 
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *m = &p->sample.v[i];
+        uint32_t stack;
+        unsigned kind;
 
-        int64_t *to = &self[m->stack ? t->node_of_stack.v[m->stack - 1] : 0];
+        if (an_view_takes(v, &p->sample.v[i], &stack, &kind) && (!keep || keep[i])) {
+            int64_t *to = &self[node_of(t, stack)];
 
-        if (m->metric == metric && (!keep || keep[i]))
-            *to += m->weight;
+            *to += p->sample.v[i].weight;
+        }
     }
     return self;
+}
+
+int64_t *an_tree_waits(const struct an_tree *t, const struct an_view *v, int64_t **kinds)
+{
+    const struct profile *p = v->profile;
+    int64_t *wait = mem_zalloc(t->trie.node.n * sizeof *wait);
+
+    *kinds = mem_zalloc(t->trie.node.n * AN_KINDS * sizeof **kinds);
+    for (size_t i = 0; i < p->sample.n; i++) {
+        int64_t w = p->sample.v[i].weight;
+        uint32_t stack;
+        unsigned kind;
+
+        if (!an_view_takes(v, &p->sample.v[i], &stack, &kind) || !kind)
+            continue;
+        wait[node_of(t, stack)] += w;
+        (*kinds)[(size_t)node_of(t, stack) * AN_KINDS + kind] += w;
+    }
+    return wait;
 }
 
 void an_tree_total(const struct an_tree *t, int64_t *weight)
@@ -76,11 +102,18 @@ void an_tree_total(const struct an_tree *t, int64_t *weight)
 void an_tree_invert(const struct an_tree *t, const int64_t *self, struct an_tree *out,
                     int64_t **out_self)
 {
-    VEC(int64_t) w = { 0 };
-
     *out = (struct an_tree){ 0 };
     trie_init(&out->trie);
+    *out_self = an_tree_invert_more(t, self, out);
+}
+
+int64_t *an_tree_invert_more(const struct an_tree *t, const int64_t *self, struct an_tree *out)
+{
+    VEC(int64_t) w = { 0 };
+
     vec_push(&w, self[0]);
+    while (w.n < out->trie.node.n)
+        vec_push(&w, 0);
     for (uint32_t i = 1; i < t->trie.node.n; i++) {
         uint32_t at = 0;
 
@@ -92,7 +125,7 @@ void an_tree_invert(const struct an_tree *t, const int64_t *self, struct an_tree
             vec_push(&w, 0);
         w.v[at] += self[i];
     }
-    *out_self = w.v;
+    return w.v;
 }
 
 struct ranked {

@@ -7,6 +7,7 @@
 #define FATHOM_ANALYZE_AN_TREE_H
 
 #include "analyze/an_symbols.h"
+#include "analyze/an_view.h"
 #include "base/trie.h"
 
 struct an_tree {
@@ -18,9 +19,10 @@ struct an_tree {
 void an_tree_build(struct an_tree *t, const struct an_symbols *s, const unsigned char *keep);
 void an_tree_release(struct an_tree *t);
 
-/* Self weight by node of the kept samples of METRIC (id): an array of trie.node.n for free(). */
-int64_t *an_tree_self(const struct an_tree *t, const struct profile *p, uint32_t metric,
-                      const unsigned char *keep);
+/* Self weight of V by node, of the kept samples: an array of trie.node.n for free(). */
+int64_t *an_tree_self(const struct an_tree *t, const struct an_view *v, const unsigned char *keep);
+/* The same for waiting alone; *KINDS, AN_KINDS for each node, says what for.  Both for free(). */
+int64_t *an_tree_waits(const struct an_tree *t, const struct an_view *v, int64_t **kinds);
 /* Self to total, in place: each node's weight is added to its parent's. */
 void an_tree_total(const struct an_tree *t, int64_t *weight);
 
@@ -28,6 +30,8 @@ void an_tree_total(const struct an_tree *t, int64_t *weight);
  * becomes the array for OUT, where the weight sits at the outermost caller. */
 void an_tree_invert(const struct an_tree *t, const int64_t *self, struct an_tree *out,
                     int64_t **out_self);
+/* Other weights of T, zero where SELF was, on the tree OUT made from it. */
+int64_t *an_tree_invert_more(const struct an_tree *t, const int64_t *weight, struct an_tree *out);
 
 /* Order of symbols by name, kind and inlining: rank[symbol], for free(). */
 uint32_t *an_tree_ranks(const struct an_symbols *s);

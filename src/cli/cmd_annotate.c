@@ -92,18 +92,21 @@ static int annotate(const struct annotate_args *a, struct profile *p, const char
                                .code = !a->no_code, .all_code = a->all_code };
     size_t n;
 
-    if (filters_apply(&a->filters, p, &q.metric, e) < 0)
+    if (filters_apply(&a->filters, p, AN_VIEW_PLAIN, &q.view, e) < 0)
         return -1;
+    q.view.keep_notes = false; /* a note has no line: a wait belongs to the one that waits */
     v.whole = an_source_whole(&q);
-    v.metric_name = profile_string(p, p->metric.v[q.metric - 1].name);
-    v.unit = profile_string(p, p->metric.v[q.metric - 1].unit);
+    v.metric_name = an_view_name(&q.view);
+    v.unit = an_view_unit(&q.view);
     n = choose(a, &q, name, functions, &v.whole_file);
-    if (!n && name)
-        return err_set(e, ERR_MISSING, "no function or source file \"%s\" in the profile", name);
-    if (!n)
-        return err_set(e, ERR_MISSING, "the profile has no named functions with cost");
-    print_all(a, &v, &q, functions, n);
-    return EXIT_DONE;
+    if (n)
+        print_all(a, &v, &q, functions, n);
+    else if (name)
+        err_set(e, ERR_MISSING, "no function or source file \"%s\" in the profile", name);
+    else
+        err_set(e, ERR_MISSING, "the profile has no named functions with cost");
+    an_view_release(&q.view);
+    return n ? EXIT_DONE : -1;
 }
 
 static bool is_file(const char *path)

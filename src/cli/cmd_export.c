@@ -67,7 +67,7 @@ static int export_run(void *args, const struct opts_rest *rest, struct err *e)
     const struct format *f;
     struct profile *p;
     struct export_options options = { .metric = a->filters.metric, .title = a->title };
-    uint32_t metric;
+    struct an_view v = { 0 };
     int rc;
 
     if (a->list) {
@@ -80,9 +80,10 @@ static int export_run(void *args, const struct opts_rest *rest, struct err *e)
     p = input_open(rest, e);
     if (!p)
         return -1;
-    rc = filters_apply(&a->filters, p, &metric, e);
+    rc = filters_apply(&a->filters, p, AN_VIEW_PLAIN, &v, e);
     if (rc == 0)
         rc = output_write(a->output, f, p, &options, e);
+    an_view_release(&v);
     profile_free(p);
     return rc;
 }

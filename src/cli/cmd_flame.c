@@ -56,20 +56,21 @@ static int flame_run(void *args, const struct opts_rest *rest, struct err *e)
     const struct format *f = choose_format(output, e);
     struct export_options opt = { .inverted = a->inverted, .all = a->filters.min_pct == 0 };
     struct profile *p;
-    uint32_t metric;
+    struct an_view v = { 0 };
     int rc = -1;
 
     if (!f)
         return -1;
     p = input_open(rest, e);
-    if (p && filters_apply(&a->filters, p, &metric, e) == 0) {
-        opt.metric = profile_string(p, p->metric.v[metric - 1].name);
+    if (p && filters_apply(&a->filters, p, AN_VIEW_KINDS, &v, e) == 0) {
+        opt.metric = an_view_name(&v);
         opt.title = a->title ? a->title : profile_meta(p, "command");
         opt.min_pct = a->filters.min_pct > 0 ? a->filters.min_pct : 0;
         rc = output_write(output, f, p, &opt, e);
     }
     if (rc == 0 && (!a->output || rest->command) && strcmp(output, "-") != 0)
         fprintf(stderr, "wrote %s\n", output);
+    an_view_release(&v);
     profile_free(p);
     return rc < 0 ? -1 : EXIT_DONE;
 }

@@ -20,6 +20,11 @@ bool report_has_groups(const struct report *r)
     return r->levels.n > 1 || (r->levels.n == 1 && r->levels.by[0] >= AN_BY_THREAD);
 }
 
+bool report_has_waits(const struct report *r)
+{
+    return r->view.waiting != 0;
+}
+
 size_t report_flat_rows(const struct report *r)
 {
     size_t n = 0;
@@ -40,31 +45,46 @@ static void drop_small(struct an_flat *f, double min_pct)
     f->row.n = kept;
 }
 
+static void build_upright(struct report *r, int64_t **self, int64_t **wait)
+{
+    an_tree_build(&r->trees, &r->symbols, NULL);
+    *self = an_tree_self(&r->trees, &r->view, NULL);
+    if (report_has_waits(r))
+        *wait = an_tree_waits(&r->trees, &r->view, &r->node_kinds);
+}
+
+static void invert(struct report *r, int64_t **self, int64_t **wait)
+{
+    struct an_tree upright = r->trees;
+    int64_t *upright_self = *self, *upright_wait = *wait;
+
+    an_tree_invert(&upright, upright_self, &r->trees, self);
+    if (upright_wait)
+        *wait = an_tree_invert_more(&upright, upright_wait, &r->trees);
+    an_tree_release(&upright);
+    free(upright_self);
+    free(upright_wait);
+    free(r->node_kinds); /* they belong to leaves, which are the top now */
+    r->node_kinds = NULL;
+}
+
 static int build_tree(struct report *r, struct err *e)
 {
-    int64_t *self = NULL;
+    int64_t *self = NULL, *wait = NULL;
     double least = r->min_pct / 100 * (double)r->all.weight;
+    int rc = 0;
 
-    if (r->args->callers) {
-        if (an_callers_build(&r->trees, &self, &r->symbols, r->metric, r->args->callers, e) < 0) {
-            free(self);
-            return -1;
-        }
-    } else {
-        an_tree_build(&r->trees, &r->symbols, NULL);
-        self = an_tree_self(&r->trees, r->p, r->metric, NULL);
-        if (r->args->inverted) {
-            struct an_tree upright = r->trees;
-            int64_t *upright_self = self;
-
-            an_tree_invert(&upright, upright_self, &r->trees, &self);
-            an_tree_release(&upright);
-            free(upright_self);
-        }
-    }
-    an_list_build(&r->list, &r->trees, &r->symbols, self, (int64_t)least);
+    if (r->args->callers)
+        rc = an_callers_build(&r->trees, &self, &wait, &r->symbols, &r->view, r->args->callers, e);
+    else
+        build_upright(r, &self, &wait);
+    if (r->args->inverted)
+        invert(r, &self, &wait);
+    if (rc == 0)
+        an_list_build(&r->list, &r->trees, &r->symbols, self, wait, (int64_t)least);
     free(self);
-    return 0;
+    free(wait);
+    return rc;
 }
 
 static int build(struct report *r, struct err *e)
@@ -72,9 +92,14 @@ static int build(struct report *r, struct err *e)
     const struct report_args *a = r->args;
     bool text = !a->json && !a->csv;
 
-    r->all = an_sum_of(r->p, r->metric);
-    r->exact = r->metric && (r->p->metric.v[r->metric - 1].flags & METRIC_EXACT);
-    r->unit = r->metric ? profile_string(r->p, r->p->metric.v[r->metric - 1].unit) : "";
+    for (size_t i = 0; i < r->levels.n; i++)
+        r->view.all_threads |= r->levels.by[i] == AN_BY_THREAD;
+    r->view.all_threads |= a->idle;
+    r->all = an_sum_of(&r->view);
+    r->exact = an_view_is_exact(&r->view) || report_has_waits(r);
+    r->unit = an_view_unit(&r->view);
+    if (report_has_waits(r))
+        an_threads_build(&r->threads, &r->view);
     r->min_pct = a->filters.min_pct >= 0 ? a->filters.min_pct
                  : report_has_tree(r)    ? TREE_MIN_PCT
                                          : 0;
@@ -83,12 +108,12 @@ static int build(struct report *r, struct err *e)
               : text && !report_has_tree(r)      ? ROWS_IN_TEXT
                                                  : UINT64_MAX;
     an_symbols_init(&r->symbols, r->p);
-    an_flat_build(&r->flat, &r->symbols, r->metric,
+    an_flat_build(&r->flat, &r->symbols, &r->view,
                   r->levels.n == 1 && !report_has_groups(r) ? r->levels.by[0] : AN_BY_FUNCTION);
     drop_small(&r->flat, a->filters.min_pct);
     an_flat_sort(&r->flat, r->p, a->sort);
     if (report_has_groups(r))
-        an_groups_build(&r->groups, &r->symbols, r->metric, &r->levels);
+        an_groups_build(&r->groups, &r->symbols, &r->view, &r->levels);
     return report_has_tree(r) ? build_tree(r, e) : 0;
 }
 
@@ -99,6 +124,9 @@ static void release(struct report *r)
     an_list_release(&r->list);
     an_tree_release(&r->trees);
     an_symbols_release(&r->symbols);
+    an_threads_release(&r->threads);
+    an_view_release(&r->view);
+    free(r->node_kinds);
 }
 
 static int check(const struct report_args *a, struct report *r, struct err *e)
@@ -128,7 +156,7 @@ static int report_run(void *args, const struct opts_rest *rest, struct err *e)
     if (!p)
         return -1;
     r.p = p;
-    rc = filters_apply(&a->filters, p, &r.metric, e);
+    rc = filters_apply(&a->filters, p, AN_VIEW_KINDS, &r.view, e);
     if (rc == 0)
         rc = build(&r, e);
     if (rc == 0)
@@ -153,6 +181,8 @@ static const struct option report_options[] = {
       "self (default), total, samples, function, module" },
     { OPT_U64, 'n', "rows", offsetof(struct report_args, rows), "ROWS",
       "show ROWS rows; 0 shows all (40 in text)" },
+    { OPT_FLAG, 0, "idle", offsetof(struct report_args, idle), NULL,
+      "wall: count the waiting of idle threads too" },
     { OPT_FLAG, 0, "json", offsetof(struct report_args, json), NULL, "one JSON object" },
     { OPT_FLAG, 0, "csv", offsetof(struct report_args, csv), NULL, "comma-separated values" },
     { 0 },

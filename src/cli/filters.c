@@ -17,15 +17,16 @@ const struct option filters_options[] = {
     { OPT_STR, 0, "time", offsetof(struct filters, samples.time), "A-B",
       "only from A to B seconds after the start" },
     { OPT_STR, 'm', "metric", offsetof(struct filters, metric), "NAME",
-      "the metric to show, where there are several" },
+      "the metric to show; wall: running and waiting" },
     { OPT_DOUBLE, 0, "min", offsetof(struct filters, min_pct), "PCT",
       "hide what is below PCT percent" },
     { 0 },
 };
 
-int filters_apply(const struct filters *f, struct profile *p, uint32_t *metric, struct err *e)
+int filters_apply(const struct filters *f, struct profile *p, enum an_view_way way,
+                  struct an_view *v, struct err *e)
 {
     if (an_filter_apply(p, &f->samples, e) < 0)
         return -1;
-    return an_filter_metric(p, f->metric, metric, e);
+    return an_view_open(v, p, f->metric, way, e);
 }

@@ -15,12 +15,18 @@ static enum term_style heat(double pct)
     return pct >= 10 ? TERM_HOT : pct >= 2 ? TERM_WARM : TERM_PLAIN;
 }
 
-static void put_other_metrics(const struct report *r, struct out *o)
+void report_other_metrics(const struct report *r, struct out *o)
 {
-    for (uint32_t i = 1; i <= r->p->metric.n; i++)
-        if (i != r->metric)
-            out_printf(o, "%s -m %s", i == 1 + (r->metric == 1) ? "; also:" : ",",
-                       profile_string(r->p, r->p->metric.v[i - 1].name));
+    const char *name = an_view_name(&r->view), *before = "; also:";
+
+    for (uint32_t i = 1; i <= r->p->metric.n; i++) {
+        const char *other = profile_string(r->p, r->p->metric.v[i - 1].name);
+
+        if (strcmp(other, name) == 0)
+            continue;
+        out_printf(o, "%s -m %s", before, other);
+        before = ",";
+    }
 }
 
 /* What to do about an empty table: most often the program slept. */
@@ -30,18 +36,15 @@ static void put_no_samples(const struct report *r, struct out *o)
 
     out_str(o, "no samples");
     if (r->p->metric.n > 1 && !*r->p->damage)
-        put_other_metrics(r, o);
+        report_other_metrics(r, o);
     else if (ours)
         out_str(o, ": it hardly used the CPU; fathom record --wall shows waiting, a higher -F "
                    "short runs");
     out_char(o, '\n');
 }
 
-static void put_header(const struct report *r, struct out *o)
+static void put_header(const struct report *r, struct out *o, const struct term *term)
 {
-    const char *metric = r->metric
-                             ? profile_string(r->p, r->p->metric.v[r->metric - 1].name) : "";
-
     uint64_t before = o->written + o->buf.n;
 
     an_quality_facts(r->p, o);
@@ -50,15 +53,17 @@ static void put_header(const struct report *r, struct out *o)
         out_char(o, '\n');
     if (!r->all.samples)
         put_no_samples(r, o);
+    else if (report_has_waits(r))
+        report_waits_text(r, o, term);
     else if (strcmp(r->unit, "samples") == 0)
         out_printf(o, "%s samples\n\n", human_count(r->all.weight).s);
     else
-        out_printf(o, "%s: %s in %s %s%s", metric,
+        out_printf(o, "%s: %s in %s %s%s", an_view_name(&r->view),
                    human_weight((double)r->all.weight, r->unit).s,
                    human_u64(r->all.samples).s, r->exact ? "event" : "sample",
                    r->all.samples == 1 ? "" : "s");
-    if (r->all.samples && strcmp(r->unit, "samples") != 0) {
-        put_other_metrics(r, o);
+    if (r->all.samples && strcmp(r->unit, "samples") != 0 && !report_has_waits(r)) {
+        report_other_metrics(r, o);
         out_str(o, "\n\n");
     }
 }
@@ -78,9 +83,19 @@ static void put_pct(struct table *t, double pct)
     table_style(t, heat(pct));
 }
 
+/* Time on and off the CPU, and why off; nothing where waits are not seen by kind. */
+static void put_times(const struct report *r, struct table *t, int64_t all, int64_t wait)
+{
+    bool both = r->view.metric != 0 && report_has_waits(r);
+
+    table_text(t, both && all > wait ? human_ns((double)(all - wait)).s : "");
+    table_text(t, report_has_waits(r) && wait ? human_ns((double)wait).s : "");
+}
+
 static const struct table_column flat_columns[] = {
-    { "self %", TABLE_NUMBER },  { "±", TABLE_NUMBER },      { "total %", TABLE_NUMBER },
-    { "samples", TABLE_NUMBER }, { "module", TABLE_NAME },   { "function", TABLE_NAME },
+    { "self %", TABLE_NUMBER },  { "±", TABLE_NUMBER },      { "running", TABLE_NUMBER },
+    { "waiting", TABLE_NUMBER }, { "total %", TABLE_NUMBER }, { "samples", TABLE_NUMBER },
+    { "waits for", TABLE_NAME }, { "module", TABLE_NAME },   { "function", TABLE_NAME },
     { "source", TABLE_NAME },
 };
 
@@ -88,6 +103,7 @@ static void put_flat(const struct report *r, struct out *o, const struct term *t
 {
     bool by_module = r->levels.n && r->levels.by[0] == AN_BY_MODULE;
     size_t n = report_flat_rows(r);
+    struct buf kinds = { 0 };
     char place[512];
     struct table t;
 
@@ -97,22 +113,26 @@ static void put_flat(const struct report *r, struct out *o, const struct term *t
 
         put_pct(&t, an_share_pct(row->self, &r->all));
         table_text(&t, r->exact || !row->self ? "" : human_pct(margin(r, row->self)).s);
+        put_times(r, &t, row->self, row->wait);
         put_pct(&t, an_share_pct(row->total, &r->all));
-        table_text(&t, human_u64(row->samples).s);
+        table_text(&t, report_has_waits(r) ? "" : human_u64(row->samples).s);
+        table_text(&t, report_kinds(r, row->kind, &kinds));
         table_text(&t, by_module ? row->name : an_module_name(r->p, row->module));
         table_text(&t, by_module ? "" : row->name);
         table_text(&t, by_module ? "" : an_row_place(r->p, row, place, sizeof place));
     }
     table_print(&t, o, term);
     table_release(&t);
+    buf_release(&kinds);
     if (n < r->flat.row.n)
         out_printf(o, "... %s more; -n 0 shows all\n",
                    human_u64(r->flat.row.n - n).s);
 }
 
 static const struct table_column group_columns[] = {
-    { "share %", TABLE_NUMBER }, { "±", TABLE_NUMBER }, { "cost", TABLE_NUMBER },
-    { "samples", TABLE_NUMBER }, { "group", TABLE_NAME },
+    { "share %", TABLE_NUMBER }, { "±", TABLE_NUMBER },       { "cost", TABLE_NUMBER },
+    { "running", TABLE_NUMBER }, { "waiting", TABLE_NUMBER }, { "samples", TABLE_NUMBER },
+    { "waits for", TABLE_NAME }, { "group", TABLE_NAME },
 };
 
 static void group_name(const struct report *r, const struct an_group *g, struct buf *name)
@@ -130,7 +150,7 @@ static void group_name(const struct report *r, const struct an_group *g, struct 
 
 static void put_groups(const struct report *r, struct out *o, const struct term *term)
 {
-    struct buf name = { 0 };
+    struct buf name = { 0 }, kinds = { 0 };
     struct table t;
     uint64_t rows = 0;
     size_t left = 0;
@@ -147,20 +167,26 @@ static void put_groups(const struct report *r, struct out *o, const struct term 
         rows++;
         put_pct(&t, pct);
         table_text(&t, r->exact ? "" : human_pct(margin(r, g->weight)).s);
-        table_text(&t, human_weight((double)g->weight, r->unit).s);
-        table_text(&t, human_u64(g->samples).s);
+        table_text(&t, report_has_waits(r) ? "" : human_weight((double)g->weight, r->unit).s);
+        put_times(r, &t, g->weight, g->wait);
+        table_text(&t, report_has_waits(r) ? "" : human_u64(g->samples).s);
+        report_kinds(r, g->kind, &kinds);
+        buf_str(&kinds, g->idle ? ", idle" : "");
+        table_text(&t, buf_text(&kinds));
         group_name(r, g, &name);
         table_text(&t, buf_text(&name));
     }
     table_print(&t, o, term);
     table_release(&t);
     buf_release(&name);
+    buf_release(&kinds);
     if (left)
         out_printf(o, "... %s more; -n 0 --min 0 shows all\n", human_u64(left).s);
 }
 
 static const struct table_column tree_columns[] = {
-    { "total %", TABLE_NUMBER }, { "self %", TABLE_NUMBER }, { "module", TABLE_NAME },
+    { "total %", TABLE_NUMBER }, { "running", TABLE_NUMBER }, { "waiting", TABLE_NUMBER },
+    { "self %", TABLE_NUMBER },  { "waits for", TABLE_NAME }, { "module", TABLE_NAME },
     { "function", TABLE_NAME },
 };
 
@@ -187,11 +213,16 @@ static void put_guides(struct branch *b, const struct an_line *l, struct buf *te
     vec_push(&b->steps, steps + branches);
 }
 
+static const int64_t *node_kinds(const struct report *r, const struct an_line *l)
+{
+    return r->node_kinds ? &r->node_kinds[(size_t)l->node * AN_KINDS] : NULL;
+}
+
 static void put_tree(const struct report *r, struct out *o, const struct term *term)
 {
     bool upright = r->args->tree;
     struct branch b = { 0 };
-    struct buf text = { 0 };
+    struct buf text = { 0 }, kinds = { 0 };
     struct table t;
     size_t i;
 
@@ -206,8 +237,10 @@ static void put_tree(const struct report *r, struct out *o, const struct term *t
         buf_str(&text, y->name);
         buf_str(&text, y->inlined ? " (inlined)" : "");
         put_pct(&t, an_share_pct(l->total, &r->all));
+        put_times(r, &t, l->total, l->wait);
         table_text(&t, upright && l->self ? human_pct(self).s : "");
         table_style(&t, heat(self));
+        table_text(&t, report_kinds(r, node_kinds(r, l), &kinds));
         table_text(&t, an_module_name(r->p, y->module));
         table_text(&t, buf_text(&text));
     }
@@ -216,6 +249,7 @@ static void put_tree(const struct report *r, struct out *o, const struct term *t
     vec_release(&b.open);
     vec_release(&b.steps);
     buf_release(&text);
+    buf_release(&kinds);
     if (i < r->list.line.n || r->list.hidden)
         out_printf(o, "... smaller ones are hidden; --min 0 -n 0 shows all\n");
 }
@@ -229,7 +263,7 @@ static void put_unnamed(const struct report *r, struct out *o, const struct term
     struct an_unnamed_list list;
     struct table t;
 
-    an_quality_unnamed(r->p, r->metric, &list);
+    an_quality_unnamed(&r->view, &list);
     table_init(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < list.v.n && i < UNNAMED_ROWS; i++) {
         const struct an_unnamed *u = &list.v.v[i];
@@ -253,7 +287,7 @@ void report_text(const struct report *r, struct out *o)
 {
     struct term term = term_of(STDOUT_FILENO);
 
-    put_header(r, o);
+    put_header(r, o, &term);
     if (!r->all.samples)
         return;
     if (report_has_tree(r))

@@ -60,18 +60,18 @@ static int64_t weight_of_one(const struct profile *p, uint32_t metric)
 static int collapsed_write(const struct profile *p, const struct export_options *opt,
                            struct out *o, struct err *e)
 {
-    uint32_t metric = export_metric(p, opt, e);
+    struct an_view v;
     struct an_symbols s;
     struct an_tree t;
     uint32_t *rank, *order;
     int64_t *self, one;
 
-    if (!metric)
+    if (an_view_open(&v, p, opt->metric, AN_VIEW_PLAIN, e) < 0)
         return -1;
-    one = weight_of_one(p, metric);
+    one = v.waiting ? 1 : weight_of_one(p, v.metric);
     an_symbols_init(&s, p);
     an_tree_build(&t, &s, NULL);
-    self = an_tree_self(&t, p, metric, NULL);
+    self = an_tree_self(&t, &v, NULL);
     rank = an_tree_ranks(&s);
     order = an_tree_order(&t, rank);
     for (size_t i = 1; i < t.trie.node.n; i++) {
@@ -87,6 +87,7 @@ static int collapsed_write(const struct profile *p, const struct export_options 
     free(self);
     an_tree_release(&t);
     an_symbols_release(&s);
+    an_view_release(&v);
     return 0;
 }
 

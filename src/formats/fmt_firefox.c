@@ -411,8 +411,12 @@ static void release(struct writer *w)
 static int firefox_write(const struct profile *p, const struct export_options *o, struct out *out,
                          struct err *e)
 {
-    struct writer w = { .j = { .out = out }, .p = p, .metric = export_metric(p, o, e) };
+    struct writer w = { .j = { .out = out }, .p = p };
+    struct export_options both = { .title = o->title };
 
+    if (timeline_is_wall(p, o->metric))
+        o = &both;
+    w.metric = export_metric(p, o, e);
     if (!w.metric)
         return -1;
     an_symbols_init(&w.symbols, p);

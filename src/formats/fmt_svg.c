@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/an_flat.h"
 #include "analyze/an_tree.h"
 #include "formats/formats.h"
 #include "formats/label.h"
@@ -232,23 +233,23 @@ static void draw(struct picture *p, struct out *o)
 static int svg_write(const struct profile *profile, const struct export_options *opt,
                      struct out *o, struct err *e)
 {
-    uint32_t metric = export_metric(profile, opt, e);
+    struct an_view view;
     struct an_symbols symbols;
     struct an_tree tree, inverted;
     int64_t *self, *total;
     struct picture p = { .symbols = &symbols, .tree = &tree, .inverted = opt->inverted };
 
-    if (!metric)
+    if (an_view_open(&view, profile, opt->metric, AN_VIEW_PLAIN, e) < 0)
         return -1;
     p.min_px = fmax(opt->all ? 0 : MIN_PX, opt->min_pct / 100 * (WIDTH - 2 * PAD));
     p.title = opt->title && *opt->title ? opt->title : "Flame graph";
-    p.unit = profile_string(profile, profile->metric.v[metric - 1].unit);
-    p.metric = profile_string(profile, profile->metric.v[metric - 1].name);
-    for (size_t i = 0; i < profile->sample.n; i++)
-        p.samples += profile->sample.v[i].metric == metric ? profile->sample.v[i].count : 0;
+    view.all_threads = opt->all_threads;
+    p.unit = an_view_unit(&view);
+    p.metric = an_view_name(&view);
+    p.samples = an_sum_of(&view).samples;
     an_symbols_init(&symbols, profile);
     an_tree_build(&tree, &symbols, NULL);
-    self = an_tree_self(&tree, profile, metric, NULL);
+    self = an_tree_self(&tree, &view, NULL);
     if (opt->inverted) {
         int64_t *from_leaf;
 
@@ -268,6 +269,7 @@ static int svg_write(const struct profile *profile, const struct export_options 
     free(self);
     an_tree_release(&tree);
     an_symbols_release(&symbols);
+    an_view_release(&view);
     return 0;
 }
 

@@ -21,6 +21,7 @@ struct export_options {
     const char *metric;  /* NULL: the first */
     const char *title;   /* NULL: the command */
     bool inverted;
+    bool all_threads; /* pictures of wall: idle ones count */
     double min_pct; /* pictures: leave out what is below */
     bool all;       /* pictures: also what is too small to be seen */
 };

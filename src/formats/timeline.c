@@ -44,6 +44,11 @@ uint32_t timeline_waiting(const struct profile *p, uint32_t metric)
     return 0;
 }
 
+bool timeline_is_wall(const struct profile *p, const char *metric)
+{
+    return metric && strcmp(metric, "wall") == 0 && !profile_find_metric(p, metric);
+}
+
 /* Items of a run without times, added up by stack, in the order they first appear. */
 static size_t add_up(struct timeline_item *v, size_t n)
 {

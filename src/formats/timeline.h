@@ -35,6 +35,8 @@ void timeline_release(struct timeline *t);
 
 /* The metric of the time off the CPU that belongs beside METRIC, the time on it; 0 when none. */
 uint32_t timeline_waiting(const struct profile *p, uint32_t metric);
+/* Is "wall" asked for: both together, which is what a timeline shows unless told otherwise? */
+bool timeline_is_wall(const struct profile *p, const char *metric);
 bool timeline_is_time(const struct profile *p, uint32_t metric);
 
 /* "name (pid/tid)"; "" for thread 0.  TEXT is valid until the next call. */

@@ -109,9 +109,14 @@ static void write_samples(struct trace_writer *w, uint32_t metric, uint32_t wait
 int trace_write(struct trace_writer *w, const struct export_options *o, struct err *e)
 {
     const struct profile *p = w->p;
+    struct export_options both = { 0 };
     bool wanted = o->metric || p->metric.n; /* zones alone are a trace as well */
-    uint32_t metric = wanted ? export_metric(p, o, e) : 0;
+    uint32_t metric;
     bool *has_spans;
+
+    if (timeline_is_wall(p, o->metric))
+        o = &both;
+    metric = wanted ? export_metric(p, o, e) : 0;
 
     if (wanted && !metric)
         return -1;

@@ -93,7 +93,7 @@ TEST(an_source_splits_self_total_and_inlined)
     const char *s;
 
     set_up(&f);
-    an_listing_build(&l, &(struct an_source_query){ f.p, f.metric }, f.outer, false);
+    an_listing_build(&l, &(struct an_source_query){ f.p, an_view_of(f.p, f.metric) }, f.outer, false);
     CHECK_EQ(l.self, 30);
     CHECK_EQ(l.total, 100);
     CHECK_EQ(line_of(&l, 11)->self, 30);
@@ -117,7 +117,7 @@ TEST(an_source_puts_instructions_below_their_lines)
     if (*disasm_refusal("x86_64"))
         test_skip("built without a disassembler");
     set_up(&f);
-    an_listing_build(&l, &(struct an_source_query){ f.p, f.metric }, f.outer, false);
+    an_listing_build(&l, &(struct an_source_query){ f.p, an_view_of(f.p, f.metric) }, f.outer, false);
     line = line_of(&l, 11);
     CHECK_EQ(line->n_instr, 1);
     CHECK_EQ(l.instr.v[line->first_instr].self, 30);
@@ -136,7 +136,7 @@ TEST(an_source_chooses_by_cost_name_and_file)
     uint32_t id[8];
 
     set_up(&f);
-    q = (struct an_source_query){ f.p, f.metric };
+    q = (struct an_source_query){ f.p, an_view_of(f.p, f.metric) };
     CHECK_EQ(an_source_hottest(&q, 0.6, id, 8), 1);
     CHECK_EQ(id[0], f.inner);
     CHECK_EQ(an_source_hottest(&q, 0.8, id, 8), 2);

@@ -23,10 +23,12 @@ struct flat {
 static struct flat flat_of(const char *text, enum an_by by)
 {
     static struct flat x;
+    struct an_view v;
 
     x.p = build_profile(text);
+    v = an_view_of(x.p, 1);
     an_symbols_init(&x.s, x.p);
-    an_flat_build(&x.f, &x.s, 1, by);
+    an_flat_build(&x.f, &x.s, &v, by);
     an_flat_sort(&x.f, x.p, "self");
     return x;
 }
@@ -119,6 +121,7 @@ TEST(an_share_interval_narrows_with_samples)
 TEST(an_groups_divide_the_samples_completely)
 {
     struct profile *p = build_profile(split);
+    struct an_view v = an_view_of(p, 1);
     struct an_levels levels;
     struct an_symbols s;
     struct an_groups g;
@@ -126,7 +129,7 @@ TEST(an_groups_divide_the_samples_completely)
 
     CHECK(an_levels_parse(&levels, "thread,module,function", &e) == 0);
     an_symbols_init(&s, p);
-    an_groups_build(&g, &s, 1, &levels);
+    an_groups_build(&g, &s, &v, &levels);
     CHECK_EQ(g.group.n, 6);
     CHECK_STR(g.group.v[0].name, "main (101)");
     CHECK_EQ(g.group.v[0].weight, 90);
@@ -149,6 +152,7 @@ static const char *symbol_at(const struct an_symbols *s, const struct an_tree *t
 TEST(an_list_puts_the_heaviest_child_first_and_hides_small_ones)
 {
     struct profile *p = build_profile(split);
+    struct an_view v = an_view_of(p, 1);
     struct an_symbols s;
     struct an_tree t;
     struct an_list l;
@@ -156,8 +160,8 @@ TEST(an_list_puts_the_heaviest_child_first_and_hides_small_ones)
 
     an_symbols_init(&s, p);
     an_tree_build(&t, &s, NULL);
-    self = an_tree_self(&t, p, 1, NULL);
-    an_list_build(&l, &t, &s, self, 15);
+    self = an_tree_self(&t, &v, NULL);
+    an_list_build(&l, &t, &s, self, NULL, 15);
     CHECK_EQ(l.line.n, 5);
     CHECK_STR(symbol_at(&s, &t, &l, 0), "main");
     CHECK_STR(symbol_at(&s, &t, &l, 1), "one");
@@ -179,20 +183,23 @@ TEST(an_callers_counts_the_outermost_call)
     struct an_symbols s;
     struct an_tree t;
     struct an_list l;
-    int64_t *self;
+    struct an_view v = an_view_of(p, 1);
+    int64_t *self, *wait;
 
     an_symbols_init(&s, p);
-    CHECK(an_callers_build(&t, &self, &s, 1, "f", &e) == 0);
-    an_list_build(&l, &t, &s, self, 0);
+    CHECK(an_callers_build(&t, &self, &wait, &s, &v, "f", &e) == 0);
+    an_list_build(&l, &t, &s, self, wait, 0);
     CHECK_STR(symbol_at(&s, &t, &l, 0), "f");
     CHECK_STR(symbol_at(&s, &t, &l, 1), "main");
     CHECK_EQ(l.line.v[0].total, 5);
     CHECK_EQ(l.line.n, 5); /* f inlined in h is a symbol of its own */
     free(self);
+    free(wait);
     an_list_release(&l);
     an_tree_release(&t);
-    CHECK(an_callers_build(&t, &self, &s, 1, "nothing", &e) < 0 && e.code == ERR_MISSING);
+    CHECK(an_callers_build(&t, &self, &wait, &s, &v, "nothing", &e) < 0 && e.code == ERR_MISSING);
     free(self);
+    free(wait);
     an_tree_release(&t);
     an_symbols_release(&s);
     profile_free(p);
@@ -201,8 +208,9 @@ TEST(an_callers_counts_the_outermost_call)
 static int64_t weight_after(struct an_filter f, enum err_code *code)
 {
     struct profile *p = build_profile(split);
+    struct an_view v = an_view_of(p, 1);
     struct err e = { 0 };
-    int64_t w = an_filter_apply(p, &f, &e) < 0 ? -1 : an_sum_of(p, 1).weight;
+    int64_t w = an_filter_apply(p, &f, &e) < 0 ? -1 : an_sum_of(&v).weight;
 
     *code = e.code;
     profile_free(p);
@@ -244,10 +252,11 @@ TEST(profile_sums_of_weights_cannot_overflow)
     struct profile *p = build_profile("t a;b 9223372036854775807\nt a;c 9223372036854775807\n"
                                       "t a -9223372036854775808\n");
     struct an_symbols s;
+    struct an_view v = an_view_of(p, 1);
     struct an_flat f;
 
     an_symbols_init(&s, p);
-    an_flat_build(&f, &s, 1, AN_BY_FUNCTION);
+    an_flat_build(&f, &s, &v, AN_BY_FUNCTION);
     CHECK(f.all.weight == INT64_MAX);
     an_flat_release(&f);
     an_symbols_release(&s);

@@ -1,0 +1,194 @@
+/* an_view.c - see an_view.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/an_view.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/an_threads.h"
+#include "base/mem.h"
+
+static const char wall_name[] = "wall";
+
+struct an_view an_view_of(const struct profile *p, uint32_t metric)
+{
+    return (struct an_view){ .profile = p, .metric = metric };
+}
+
+static bool has_samples(const struct profile *p, uint32_t metric)
+{
+    for (size_t i = 0; i < p->sample.n; i++)
+        if (p->sample.v[i].metric == metric)
+            return true;
+    return false;
+}
+
+static bool is_time(const struct profile *p, const struct metric *m)
+{
+    return strcmp(profile_string(p, m->unit), "ns") == 0 && !(m->flags & METRIC_LIVE);
+}
+
+/* The metrics of running and waiting; false when P has not both. */
+static bool find_both(const struct profile *p, uint32_t *running, uint32_t *waiting)
+{
+    *running = *waiting = 0;
+    for (uint32_t i = p->metric.n; i > 0; i--) {
+        const struct metric *m = &p->metric.v[i - 1];
+
+        if (m->flags & METRIC_OFF_CPU)
+            *waiting = i;
+        else if (is_time(p, m))
+            *running = i;
+    }
+    return *running && *waiting && is_time(p, &p->metric.v[*waiting - 1]);
+}
+
+/* "[futex]" is the kind "futex".  What does not fit any more is some wait. */
+static unsigned kind_of(struct an_view *v, const char *note)
+{
+    size_t n = strlen(note);
+    bool bare = n > 2 && note[0] == '[' && note[n - 1] == ']';
+    const char *word = bare ? note + 1 : note;
+
+    n -= bare ? 2 : 0;
+    for (unsigned i = 1; i < v->n_kinds; i++)
+        if (strlen(v->kind[i]) == n && memcmp(v->kind[i], word, n) == 0)
+            return i;
+    if (v->n_kinds == AN_KINDS)
+        return 1;
+    v->kind[v->n_kinds] = mem_strndup(word, n);
+    return v->n_kinds++;
+}
+
+static void learn_kinds(struct an_view *v)
+{
+    const struct profile *p = v->profile;
+
+    v->n_kinds = 1;
+    v->kind[0] = mem_strndup("running", strlen("running"));
+    kind_of(v, "[waiting]");
+    v->kind_of_frame = mem_zalloc(p->frame.n + 1);
+    for (uint32_t id = 1; id <= p->frame.n; id++) {
+        struct profile_chain c = p->chain.v[id - 1];
+
+        if (p->frame.v[id - 1].kind == FRAME_NOTE && c.n)
+            v->kind_of_frame[id] = (unsigned char)kind_of(
+                v, profile_string(p, p->function.v[p->location.v[c.first].function - 1].name));
+    }
+}
+
+/* Each metric's weights add up within 63 bits; both together must as well. */
+static bool sum_fits(const struct an_view *v)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < v->profile->sample.n; i++) {
+        const struct sample *m = &v->profile->sample.v[i];
+
+        if (m->metric == v->metric || m->metric == v->waiting)
+            sum += fabs((double)m->weight);
+    }
+    return sum < 9e18;
+}
+
+static bool open_wall(struct an_view *v)
+{
+    if (!find_both(v->profile, &v->metric, &v->waiting) || !sum_fits(v)) {
+        v->waiting = 0;
+        return false;
+    }
+    learn_kinds(v);
+    v->idle = mem_zalloc(v->profile->thread.n + 1);
+    an_threads_find_idle(v, v->idle);
+    return true;
+}
+
+static void split_waits(struct an_view *v)
+{
+    if (!v->metric || !(v->profile->metric.v[v->metric - 1].flags & METRIC_OFF_CPU))
+        return;
+    v->waiting = v->metric;
+    v->metric = 0;
+    learn_kinds(v);
+}
+
+static int no_such_metric(const struct profile *p, const char *name, struct err *e)
+{
+    char names[512] = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->metric.n && n + 1 < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
+                              profile_string(p, p->metric.v[i].name));
+    err_set(e, ERR_MISSING, "the profile has no metric \"%s\"", name);
+    err_hint(e, "it has %s", *names ? names : "none");
+    return -1;
+}
+
+static int open_named(struct an_view *v, const char *name, enum an_view_way way, struct err *e)
+{
+    *v = an_view_of(v->profile, profile_find_metric(v->profile, name));
+    if (!v->metric && (strcmp(name, wall_name) != 0 || !open_wall(v)))
+        return no_such_metric(v->profile, name, e);
+    if (way == AN_VIEW_KINDS && !v->waiting)
+        split_waits(v);
+    v->keep_notes = v->all_threads = way == AN_VIEW_PLAIN;
+    return 0;
+}
+
+int an_view_open(struct an_view *v, const struct profile *p, const char *name,
+                 enum an_view_way way, struct err *e)
+{
+    *v = an_view_of(p, p->metric.n > 0);
+    if (name)
+        return open_named(v, name, way, e);
+    if (way == AN_VIEW_KINDS && open_wall(v) && has_samples(p, v->waiting))
+        return 0;
+    an_view_release(v);
+    *v = an_view_of(p, p->metric.n > 0);
+    if (p->sample.n && !has_samples(p, v->metric))
+        v->metric = p->sample.v[0].metric;
+    if (way == AN_VIEW_KINDS)
+        split_waits(v);
+    return 0;
+}
+
+void an_view_release(struct an_view *v)
+{
+    for (unsigned i = 0; i < v->n_kinds; i++)
+        free((char *)v->kind[i]);
+    free(v->kind_of_frame);
+    free(v->idle);
+    *v = (struct an_view){ 0 };
+}
+
+static const struct metric *one_metric(const struct an_view *v)
+{
+    uint32_t id = v->metric ? v->metric : v->waiting;
+
+    return id ? &v->profile->metric.v[id - 1] : NULL;
+}
+
+const char *an_view_name(const struct an_view *v)
+{
+    const struct metric *m = one_metric(v);
+
+    if (v->waiting && v->metric)
+        return wall_name;
+    return m ? profile_string(v->profile, m->name) : "";
+}
+
+const char *an_view_unit(const struct an_view *v)
+{
+    const struct metric *m = one_metric(v);
+
+    return m ? profile_string(v->profile, m->unit) : "";
+}
+
+bool an_view_is_exact(const struct an_view *v)
+{
+    const struct metric *m = one_metric(v);
+
+    return m && m->flags & METRIC_EXACT && !(v->waiting && v->metric);
+}
