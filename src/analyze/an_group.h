@@ -31,7 +31,8 @@ struct an_group {
 };
 
 struct an_groups {
-    VEC(struct an_group) group; /* depth first; in each level the heaviest first, idle threads last */
+    /* Depth first; in each level the heaviest first, idle threads last. */
+    VEC(struct an_group) group;
     struct arena arena;
     struct an_sum all;
 };

@@ -20,15 +20,16 @@ struct an_list {
     uint64_t hidden; /* nodes left out directly below shown ones */
 };
 
-/* SELF by node of T, and WAIT, the part of it that is waiting, or NULL.  Nodes whose total is below LEAST are left out.  Node 0 is not a line. */
+/* SELF by node of T, and WAIT, the part of it that is waiting, or NULL.  Nodes whose total is
+ * below LEAST are left out.  Node 0 is not a line. */
 void an_list_build(struct an_list *l, const struct an_tree *t, const struct an_symbols *s,
                    const int64_t *self, const int64_t *wait, int64_t least);
 void an_list_release(struct an_list *l);
 
 /* Who calls the functions called NAME (or, when none is called so, those whose name has it in
- * it): OUT's top nodes are those functions, children are callers; *SELF, and
- * *WAIT where V has waiting, are for free().  The
- * outermost call counts, so that recursion does not count twice.  -1 when there is none. */
+ * it): OUT's top nodes are those functions, children are callers.  *SELF, and *WAIT, the waiting
+ * in it, are for free().  The outermost call counts, so that recursion does not count twice.
+ * -1 when there is none. */
 int an_callers_build(struct an_tree *out, int64_t **self, int64_t **wait,
                      const struct an_symbols *s, const struct an_view *v, const char *name,
                      struct err *e);

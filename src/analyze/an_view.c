@@ -122,7 +122,7 @@ static int no_such_metric(const struct profile *p, const char *name, struct err 
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
                               profile_string(p, p->metric.v[i].name));
     err_set(e, ERR_MISSING, "the profile has no metric \"%s\"", name);
-    err_hint(e, "it has %s", *names ? names : "none");
+    err_hint(e, "it has: %s", *names ? names : "none");
     return -1;
 }
 

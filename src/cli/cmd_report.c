@@ -207,7 +207,8 @@ const struct command cmd_report = {
     .examples = "  fathom report                      the hottest functions of profile.fathom\n"
                 "  fathom report -t -- ./prog         record ./prog, show its call tree\n"
                 "  fathom report --callers malloc     who calls malloc\n"
-                "  fathom report -b process,module    shares by process, then module",
+                "  fathom report -b process,module    shares by process, then module\n"
+                "  fathom report -m wait -i           what was waited for, and who called it",
     .options = report_tables,
     .args_size = sizeof(struct report_args),
     .defaults = &report_defaults,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/an_view.h"
 #include "formats/formats.h"
 #include "formats/gzip64.h"
 #include "formats/view_data.h"
@@ -22,6 +23,30 @@ struct page {
 
 /* --- facts ------------------------------------------------------------------------------ */
 
+/* Running and waiting together, where the profile has both: made by the page of what it has. */
+static void put_wall(struct json *j, const struct profile *p)
+{
+    struct an_view v;
+
+    if (an_view_open(&v, p, "wall", AN_VIEW_KINDS, NULL) == 0 && v.metric && v.waiting) {
+        json_object(j);
+        json_put_str(j, "name", an_view_name(&v));
+        json_put_str(j, "unit", an_view_unit(&v));
+        json_put_str(j, "about", "running and waiting; idle threads only when they are chosen");
+        json_put_bool(j, "exact", false);
+        json_put_u64(j, "running", v.metric);
+        json_put_u64(j, "waiting", v.waiting);
+        json_key(j, "idle");
+        json_array(j);
+        for (uint32_t id = 1; id <= p->thread.n; id++)
+            if (v.idle[id])
+                json_u64(j, id);
+        json_end_array(j);
+        json_end_object(j);
+    }
+    an_view_release(&v);
+}
+
 static void put_metrics(struct json *j, const struct profile *p)
 {
     json_key(j, "metrics");
@@ -36,6 +61,7 @@ static void put_metrics(struct json *j, const struct profile *p)
         json_put_bool(j, "exact", m->flags & METRIC_EXACT);
         json_end_object(j);
     }
+    put_wall(j, p);
     json_end_array(j);
 }
 

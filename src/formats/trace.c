@@ -117,7 +117,6 @@ int trace_write(struct trace_writer *w, const struct export_options *o, struct e
     if (timeline_is_wall(p, o->metric))
         o = &both;
     metric = wanted ? export_metric(p, o, e) : 0;
-
     if (wanted && !metric)
         return -1;
     has_spans = mem_zalloc(p->thread.n + 1);

@@ -7,9 +7,10 @@ import subprocess
 import unittest
 
 from recording import Recording
-from support import FATHOM, Case, fathom, need, need_perf_events, run, workload
+from support import FATHOM, Case, fathom, need, need_perf_events, report, run, workload
 
 POINTS = 6
+KERNEL = 1  # kind of frame
 
 
 class Waits(Case):
@@ -81,6 +82,87 @@ class Wall(Waits):
         self.assertEqual(set(found), {"cpu", "wait"})
         self.assertEqual(found["wait"]["flags"] & 3, 3)
         self.assertEqual(int(r.meta["quality.waits"]), len(r.of("wait")))
+
+    def test_the_report_shows_running_and_waiting_by_kind_and_thread(self):
+        def check():
+            _, truth = self.measure(workload("waits"), "30")
+            r = report(self.out)
+            self.assertEqual(r["metric"]["name"], "wall")
+            self.assertEqual(r["running"] + r["waiting"], r["total"])
+            self.assertEqual(sum(r["waits_for"].values()), r["waiting"])
+            main = max(r["threads"], key=lambda t: t["running"])
+            whole = sum(truth)
+            self.near(main["waits_for"].get("sleep", 0), truth[0], whole, "sleeping")
+            self.near(main["waits_for"].get("futex", 0), truth[1], whole, "locking")
+            self.near(main["running"], truth[2], whole, "computing")
+            rows = {f["name"]: f for f in r["functions"]}
+            self.assertTrue({"do_sleep", "do_lock"} <= set(rows))
+            self.near(rows["do_sleep"]["total_waiting"], truth[0], whole, "do_sleep")
+            self.near(rows["do_lock"]["total_waiting"], truth[1], whole, "do_lock")
+            self.assertFalse([name for name in rows if name.startswith("[")], "waits belong to functions")
+        self.eventually(check)
+
+    def test_a_wait_has_no_functions_of_the_kernel(self):
+        r, _ = self.measure(workload("waits"), "10")
+        for s in r.of("wait"):
+            frames = r.frames(s["stack"])
+            kernel = [r.table["frame"][f]["kind"] == KERNEL for f in frames[:-1]]
+            if r.stack(s["stack"])[-1] == "[waiting]" or all(kernel):
+                continue  # unknown, or before the program's first instruction
+            self.assertFalse(any(kernel), r.stack(s["stack"]))
+
+    def hardly_runs(self, t):
+        wants = ("run queue", "disk", "page fault", "write")
+        busy = t["running"] + sum(t["waits_for"].get(kind, 0) for kind in wants)
+        return busy * 50 <= t["running"] + t["waiting"]
+
+    def test_idle_threads_are_set_aside(self):
+        run(*self.record, "record", "-q", "--wall", "-o", self.out, "--", workload("pool"), "20")
+        r = report(self.out)
+        n = sum(self.hardly_runs(t) for t in r["threads"])
+        if not Recording(self.out).nothing_lost() or n == 0:
+            self.skipTest("the machine is too busy")
+        self.assertEqual(sum(t["idle"] for t in r["threads"]), n)
+        if n < 20:
+            self.skipTest("some threads had to wait for a CPU")
+        rows = {f["name"] for f in r["functions"]}
+        self.assertNotIn("wait_for_work", rows)
+        self.assertIn("compute", rows)
+        text = fathom("report", self.out).stdout
+        self.assertIn("20 idle threads not counted (--idle): 20 in wait_for_work (futex)", text)
+        counted = report(self.out, "--idle")
+        self.assertGreater(counted["total"], 5 * r["total"])
+        self.assertIn("wait_for_work", {f["name"] for f in counted["functions"]})
+        groups = report(self.out, "-b", "thread")["groups"]
+        self.assertEqual(len(groups), 21)
+        self.assertEqual([bool(g.get("idle")) for g in groups], [False] + [True] * 20)
+
+    def test_every_form_of_the_report_has_both_times(self):
+        self.measure(workload("waits"), "5")
+        tree = report(self.out, "-t")["tree"]
+        self.assertTrue([line for line in tree if line["total_waiting"] and line["waits_for"]])
+        for args in ((), ("-t",), ("-i",), ("-b", "thread"), ("--callers", "do_lock")):
+            head = fathom("report", self.out, *args).stdout
+            self.assertIn("running", head)
+            self.assertIn("waiting", head)
+            titles = fathom("report", "--csv", self.out, *args).stdout.splitlines()[0]
+            self.assertIn("waiting", titles)
+        for metric in ("cpu", "wait", "wall"):
+            self.assertEqual(report(self.out, "-m", metric)["metric"]["name"], metric)
+
+    def test_pictures_and_exports_take_both_together(self):
+        r, _ = self.measure(workload("waits"), "5")
+        whole = sum(s["weight"] for s in r.samples)
+        lines = fathom("export", self.out, "-f", "collapsed", "-m", "wall").stdout.splitlines()
+        self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines),
+                         whole - sum(s["weight"] for s in r.samples if not s["stack"]))
+        page = self.dir / "f.html"
+        fathom("flame", "-o", page, self.out)
+        self.assertIn('"name":"wall"', page.read_text())
+        svg = self.dir / "f.svg"
+        fathom("flame", "-o", svg, self.out)
+        self.assertIn("[sleep]", svg.read_text())
+        self.assertIn("do_lock", fathom("annotate", self.out, "do_lock", "-m", "wall").stdout)
 
     def test_threads_that_only_wait_are_seen_when_attached_to(self):
         target = subprocess.Popen(["sleep", "1000"])

@@ -15,6 +15,7 @@ struct builder {
     char names[8][64]; /* "process/thread" of threads 1..n; a process for each new name */
     uint32_t processes[8];
     uint32_t n;
+    uint32_t wait; /* metric, 0 until needed */
 };
 
 static uint32_t thread_of(struct builder *b, const char *name)
@@ -72,23 +73,28 @@ static uint32_t frame_of(struct builder *b, char *text)
 
     for (char *save, *part = strtok_r(text, "+", &save); part; part = strtok_r(NULL, "+", &save))
         chain[n++] = place_of(b, part, &module);
-    frame = intern_frame(&b->in, &(struct frame){ .module = module, .address = address });
+    frame = intern_frame(&b->in, &(struct frame){ .module = module, .address = address,
+                                                  .kind = *text == '[' ? FRAME_NOTE : 0 });
     if (frame > known && strcmp(text, "?") != 0)
         b->sink->resolve(b->sink, frame, chain, n);
     return frame;
 }
 
-static uint32_t wait_metric(struct builder *b)
+static uint32_t metric_of(struct builder *b, const char *line)
 {
-    return intern_metric(&b->in, &(struct metric){ .name = intern_cstr(&b->in, "wait"),
-                                                   .unit = intern_cstr(&b->in, "ns"),
-                                                   .flags = METRIC_EXACT | METRIC_OFF_CPU });
+    if (line[strlen(line) - 1] != 'w' && !strchr(line, '['))
+        return 1;
+    if (!b->wait)
+        b->wait = intern_metric(&b->in, &(struct metric){
+            .name = intern_cstr(&b->in, "wait"), .unit = intern_cstr(&b->in, "ns"),
+            .flags = METRIC_OFF_CPU | METRIC_EXACT });
+    return b->wait;
 }
 
 static void add_line(struct builder *b, char *line)
 {
+    uint32_t metric = metric_of(b, line);
     char *space = strchr(line, ' '), *stack = space + 1, *weight = strrchr(line, ' '), *at;
-    bool waits = weight[strlen(weight) - 1] == 'w';
     uint64_t time_ns = 0;
     uint32_t id = 0, thread;
 
@@ -102,8 +108,7 @@ static void add_line(struct builder *b, char *line)
     for (char *save, *f = strtok_r(stack, ";", &save); f; f = strtok_r(NULL, ";", &save))
         id = intern_stack(&b->in, id, frame_of(b, f));
     b->sink->sample(b->sink, &(struct sample){ .time_ns = time_ns, .thread = thread, .stack = id,
-                                               .metric = waits ? wait_metric(b) : 1,
-                                               .cpu = -1, .count = 1,
+                                               .metric = metric, .cpu = -1, .count = 1,
                                                .weight = strtol(weight + 1, NULL, 10) });
 }
 

@@ -1,6 +1,7 @@
 // Sentences about the recording: what it is of, and how good it is.
 import { formatCount, formatShare, formatTime } from "./format.js";
 import { KINDS, kindColor, kindIndex } from "./palette.js";
+import { groupsOf } from "./weights.js";
 
 export function subtitleOf(facts) {
   const { meta } = facts, parts = [];
@@ -55,8 +56,8 @@ export function putQuality(element, facts, tree, dark) {
 // threads stands before them.
 export function threadChoices(facts, groups, metric) {
   const sums = new Map(), processes = new Map();
-  for (const g of groups)
-    if (g.metric === metric) sums.set(g.thread, (sums.get(g.thread) || 0) + g.value.reduce((a, b) => a + b, 0));
+  for (const g of groupsOf(facts, groups, metric, facts.threads.map((t, i) => i + 1).concat(0)))
+    sums.set(g.thread, (sums.get(g.thread) || 0) + g.value.reduce((a, b) => a + b, 0));
   const whole = [...sums.values()].reduce((a, b) => a + b, 0);
   for (const [thread, weight] of sums) {
     const t = facts.threads[thread - 1], pid = t ? t.pid : -1;

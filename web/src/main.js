@@ -3,7 +3,7 @@ import { readPage } from "./bytes.js";
 import { formatShare, formatWeight, formatCount, shareError, shortPath } from "./format.js";
 import { KINDS, kindIndex } from "./palette.js";
 import { Tree } from "./tree.js";
-import { readGroups, Weighted } from "./weights.js";
+import { groupsOf, readGroups, Weighted } from "./weights.js";
 import { Inverted } from "./inverted.js";
 import { flatRows } from "./flat.js";
 import { Flame } from "./flame.js";
@@ -66,12 +66,11 @@ class App {
   // Weights of the chosen metric and thread; everything that is shown comes from them.
   weigh() {
     const only = this.chosen.get(this.thread);
-    const groups = this.groups.filter((g) => g.metric === this.metric && (!only || only.includes(g.thread)));
-    this.weighted = new Weighted(this.tree, groups);
+    this.weighted = new Weighted(this.tree, groupsOf(this.facts, this.groups, this.metric, only));
     this.rows = this.turned = null;
-    const name = this.facts.metrics[this.metric - 1]?.name || "", what = this.unit === name ? "" : ` ${name}`;
+    const metric = this.facts.metrics[this.metric - 1] || {}, name = metric.name || "", what = this.unit === name ? "" : ` ${name}`;
     const about = [formatWeight(this.weighted.whole, this.unit) + what, subtitleOf(this.facts)];
-    if (this.unit !== "samples") about.splice(1, 0, `${formatCount(this.weighted.wholeCount)} ${this.facts.metrics[this.metric - 1]?.exact ? "events" : "samples"}`);
+    if (this.unit !== "samples") about.splice(1, 0, `${formatCount(this.weighted.wholeCount)} ${metric.exact ? "events" : metric.waiting ? "samples and waits" : "samples"}`);
     get("subtitle").textContent = about.filter(Boolean).join(" · ");
     this.turn();
     this.showTab(this.tab);

@@ -16,6 +16,17 @@ export function readGroups({ facts, columns }) {
   });
 }
 
+// The groups a metric is made of; ONLY has the chosen threads, null for all.  "wall" is running
+// and waiting, and its idle threads are left out unless they were chosen.
+export function groupsOf({ metrics }, groups, metric, only = null) {
+  const { running, waiting, idle } = metrics[metric - 1] || {};
+  return groups.filter((g) => {
+    if (only && !only.includes(g.thread)) return false;
+    if (!waiting) return g.metric === metric;
+    return g.metric === running || (g.metric === waiting && (only || !idle.includes(g.thread)));
+  });
+}
+
 // What is drawn: boxes by row, start and weight.  Inverted (inverted.js) answers the same calls.
 export class Weighted {
   constructor(tree, groups) {

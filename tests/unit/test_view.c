@@ -1,0 +1,208 @@
+/* test_view.c - running and waiting as one view; which threads are idle.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "analyze/an_flat.h"
+#include "analyze/an_group.h"
+#include "analyze/an_list.h"
+#include "analyze/an_threads.h"
+#include "build_profile.h"
+#include "test.h"
+
+static const char pool[] = "app/main app!main;app!work 600\n"
+                           "app/main app!main;app!work;[run queue] 100\n"
+                           "app/main app!main;libc!read;[read] 200\n"
+                           "app/main app!main;libc!read;[run queue] 100\n"
+                           "app/worker app!start;app!loop;libc!cond_wait;[futex] 990\n"
+                           "app/worker app!start;app!loop 10\n";
+
+static struct an_view view_of(const struct profile *p, const char *name, enum an_view_way way)
+{
+    struct err e = { 0 };
+    struct an_view v;
+
+    if (an_view_open(&v, p, name, way, &e) < 0)
+        test_fail(__FILE__, __LINE__, "%s", e.msg);
+    return v;
+}
+
+static int64_t kind_of(const struct an_view *v, const int64_t *kind, const char *name)
+{
+    for (unsigned i = 0; i < v->n_kinds; i++)
+        if (strcmp(v->kind[i], name) == 0)
+            return kind[i];
+    return -1;
+}
+
+static const struct an_row *find(const struct an_flat *f, const char *name)
+{
+    for (size_t i = 0; i < f->row.n; i++)
+        if (strcmp(f->row.v[i].name, name) == 0)
+            return &f->row.v[i];
+    return NULL;
+}
+
+TEST(view_wall_is_what_a_profile_with_both_is_first_seen_as)
+{
+    struct profile *p = build_profile(pool);
+    struct an_view v = view_of(p, NULL, AN_VIEW_KINDS);
+
+    CHECK_STR(an_view_name(&v), "wall");
+    CHECK_STR(an_view_unit(&v), "ns");
+    CHECK(!an_view_is_exact(&v));
+    CHECK_EQ(an_sum_of(&v).weight, 1010); /* without the idle thread's waiting */
+    v.all_threads = true;
+    CHECK_EQ(an_sum_of(&v).weight, 2000);
+    an_view_release(&v);
+
+    v = view_of(p, NULL, AN_VIEW_PLAIN);
+    CHECK_STR(an_view_name(&v), "cpu");
+    CHECK_EQ(an_sum_of(&v).weight, 610);
+    an_view_release(&v);
+    v = view_of(p, "wait", AN_VIEW_KINDS);
+    CHECK_STR(an_view_name(&v), "wait");
+    CHECK(an_view_is_exact(&v));
+    CHECK_EQ(an_sum_of(&v).weight, 1390);
+    an_view_release(&v);
+    profile_free(p);
+}
+
+TEST(view_a_wait_belongs_to_the_function_that_waits)
+{
+    struct profile *p = build_profile(pool);
+    struct an_view v = view_of(p, NULL, AN_VIEW_KINDS);
+    struct an_symbols s;
+    struct an_flat f;
+    const struct an_row *r;
+
+    an_symbols_init(&s, p);
+    an_flat_build(&f, &s, &v, AN_BY_FUNCTION);
+    r = find(&f, "read");
+    CHECK(r && r->self == 300 && r->wait == 300 && r->wait_total == 300);
+    CHECK_EQ(kind_of(&v, r->kind, "read"), 200);
+    CHECK_EQ(kind_of(&v, r->kind, "run queue"), 100);
+    r = find(&f, "main");
+    CHECK(r && r->self == 0 && r->total == 1000 && r->wait == 0 && r->wait_total == 400);
+    CHECK(!r->kind);
+    CHECK(!find(&f, "[read]") && !find(&f, "[futex]"));
+    an_flat_release(&f);
+    an_symbols_release(&s);
+    an_view_release(&v);
+    profile_free(p);
+}
+
+TEST(view_a_plain_wall_keeps_notes_and_idle_threads)
+{
+    struct profile *p = build_profile(pool);
+    struct an_view v = view_of(p, "wall", AN_VIEW_PLAIN);
+    struct an_symbols s;
+    struct an_flat f;
+
+    an_symbols_init(&s, p);
+    an_flat_build(&f, &s, &v, AN_BY_FUNCTION);
+    CHECK_EQ(f.all.weight, 2000);
+    CHECK(find(&f, "[futex]") && find(&f, "[futex]")->self == 990);
+    an_flat_release(&f);
+    an_symbols_release(&s);
+    an_view_release(&v);
+    profile_free(p);
+}
+
+TEST(view_trees_and_groups_divide_waiting_from_running)
+{
+    struct profile *p = build_profile(pool);
+    struct an_view v = view_of(p, NULL, AN_VIEW_KINDS);
+    struct an_levels by = { { AN_BY_THREAD }, 1 };
+    int64_t *self, *wait, *kinds, *callers, *waiting;
+    struct an_symbols s;
+    struct an_groups g;
+    struct an_tree t, c;
+    struct an_list l;
+    struct err e = { 0 };
+
+    an_symbols_init(&s, p);
+    an_tree_build(&t, &s, NULL);
+    self = an_tree_self(&t, &v, NULL);
+    wait = an_tree_waits(&t, &v, &kinds);
+    an_list_build(&l, &t, &s, self, wait, 0);
+    CHECK_EQ(l.line.v[0].total, 1000);
+    CHECK_EQ(l.line.v[0].wait, 400);
+    CHECK_EQ(kind_of(&v, &kinds[(size_t)l.line.v[1].node * AN_KINDS], "run queue"), 100);
+    an_list_release(&l);
+
+    CHECK(an_callers_build(&c, &callers, &waiting, &s, &v, "read", &e) == 0);
+    an_list_build(&l, &c, &s, callers, waiting, 0);
+    CHECK(l.line.v[0].total == 300 && l.line.v[0].wait == 300);
+    an_list_release(&l);
+
+    v.all_threads = true;
+    an_groups_build(&g, &s, &v, &by);
+    CHECK_EQ(g.group.n, 2);
+    CHECK(g.group.v[0].weight == 1000 && g.group.v[0].wait == 400 && !g.group.v[0].idle);
+    CHECK(g.group.v[1].weight == 1000 && g.group.v[1].wait == 990 && g.group.v[1].idle);
+    an_groups_release(&g);
+    free(self), free(wait), free(kinds), free(callers), free(waiting);
+    an_tree_release(&t);
+    an_tree_release(&c);
+    an_symbols_release(&s);
+    an_view_release(&v);
+    profile_free(p);
+}
+
+static size_t idle_in(const char *text)
+{
+    struct profile *p = build_profile(text);
+    struct an_view v = view_of(p, "wall", AN_VIEW_KINDS);
+    struct an_threads t;
+    size_t n;
+
+    an_threads_build(&t, &v);
+    n = t.n_idle;
+    an_threads_release(&t);
+    an_view_release(&v);
+    profile_free(p);
+    return n;
+}
+
+TEST(view_only_threads_that_wait_for_work_are_idle)
+{
+#define BUSY "a/m main;work 900\na/m main;write;[write] 100\n"
+    CHECK_EQ(idle_in(pool), 1);
+    CHECK_EQ(idle_in(BUSY "a/w start;clock_nanosleep;[sleep] 1000\n"), 1);
+    /* one that waits for a lock is what the reader looks for */
+    CHECK_EQ(idle_in(BUSY "a/w start;pthread_mutex_lock;lll;[futex] 1000\n"), 0);
+    CHECK_EQ(idle_in(BUSY "a/w start;fsync;[disk] 1000\n"), 0);
+    /* it runs, or waits in several places */
+    CHECK_EQ(idle_in(BUSY "a/w start;cond;[futex] 900\na/w start 100\n"), 0);
+    CHECK_EQ(idle_in(BUSY "a/w start;cond;[futex] 500\na/w start;poll;[poll] 500\n"), 0);
+    /* a CPU it does not get is not idleness */
+    CHECK_EQ(idle_in(BUSY "a/w start;cond;[futex] 900\na/w start;[run queue] 100\n"), 0);
+    /* what is left would tell nothing */
+    CHECK_EQ(idle_in("a/m main;poll;[poll] 1000\na/dns start;work 10\n"), 0);
+    CHECK_EQ(idle_in("a/m main;[child] 1000\nb/m main;[sleep] 1000\na/m main 1\n"), 0);
+}
+
+TEST(view_unknown_names_are_refused)
+{
+    struct profile *p = build_profile("t main 5\n");
+    struct an_view v;
+    struct err e = { 0 };
+
+    CHECK(an_view_open(&v, p, "wall", AN_VIEW_KINDS, &e) < 0 && e.code == ERR_MISSING);
+    an_view_release(&v);
+    v = view_of(p, NULL, AN_VIEW_KINDS);
+    CHECK_STR(an_view_name(&v), "cpu");
+    CHECK_EQ(an_sum_of(&v).weight, 5);
+    an_view_release(&v);
+    profile_free(p);
+}
+
+TEST(view_sums_of_two_metrics_cannot_overflow)
+{
+    struct profile *p = build_profile("t main 9000000000000000000\nt main;[x] 9000000000000000000\n");
+    struct an_view v = view_of(p, NULL, AN_VIEW_KINDS);
+
+    CHECK_STR(an_view_name(&v), "cpu");
+    an_view_release(&v);
+    profile_free(p);
+}
