@@ -17,9 +17,9 @@
 #include "formats/web.h"
 #include "text/human.h"
 
-enum { WIDTH = 1200, PAD = 12, TOP = 64, BOTTOM = 34, ROW = 17, BOX = 16,
+enum { WIDTH = 1200, PAD = 12, TOP = 64, BOTTOM = 56, ROW = 17, BOX = 16,
        HEADING = 96 }; /* pixels; characters of the heading */
-static const double MIN_PX = 0.1, CHAR_PX = 7.0;
+static const double MIN_PX = 0.4, CHAR_PX = 7.0;
 
 struct picture {
     const struct an_symbols *symbols;
@@ -35,6 +35,7 @@ struct picture {
     bool inverted;
     const char *title, *unit, *metric;
     uint64_t samples, left_out;
+    bool kind[PALETTE_KINDS]; /* seen */
 };
 
 /* Text for XML: what XML cannot hold becomes a space. */
@@ -74,6 +75,8 @@ static void lay_out(struct picture *p)
             p->start[at] = -1;
         if (p->start[at] >= 0 && p->depth[at] + 1 > p->rows)
             p->rows = p->depth[at] + 1;
+        if (p->start[at] >= 0 && at)
+            p->kind[palette_kind(&p->symbols->symbol.v[node[at].key])] = true;
         p->left_out += p->start[at] < 0 && p->total[at] > 0;
     }
 }
@@ -199,9 +202,40 @@ static void put_head(struct out *o, const struct picture *p)
                PAD, WIDTH - PAD, PAD, height - 12, WIDTH - PAD, height - 12);
 }
 
+/* The kinds of frames by their colours, and how good the recording is. */
+static void put_legend(struct out *o, const struct picture *p)
+{
+    const struct profile *profile = p->symbols->profile;
+    double y = TOP + (double)p->rows * ROW + 20, x = PAD;
+    double stacks = profile_meta_number(profile, "quality.stacks", 0);
+    const char *asked = profile_meta(profile, "rate_asked");
+
+    for (unsigned i = 0; i < PALETTE_KINDS; i++) {
+        struct palette_color c = palette_kind_color(i);
+
+        if (!p->kind[i])
+            continue;
+        out_printf(o, "<rect x=\"%g\" y=\"%g\" width=\"9\" height=\"9\" rx=\"2\" "
+                      "fill=\"#%02x%02x%02x\"/><text class=\"quiet\" x=\"%g\" y=\"%g\">%s</text>\n",
+                   x, y - 9, c.r, c.g, c.b, x + 14, y, palette_kind_name(i));
+        x += 30 + CHAR_PX * (double)strlen(palette_kind_name(i));
+    }
+    out_printf(o, "<text class=\"quiet\" x=\"%g\" y=\"%g\">", x + 8, y);
+    if (*profile_meta(profile, "quality.lost"))
+        out_printf(o, "%.0f lost", profile_meta_number(profile, "quality.lost", 0));
+    if (*asked)
+        out_printf(o, " \xc2\xb7 %.0f of %.0f Hz", profile_meta_number(profile, "rate_achieved", 0),
+                   profile_meta_number(profile, "rate_asked", 0));
+    if (stacks > 0)
+        out_printf(o, " \xc2\xb7 %.1f %% of stacks rooted",
+                   100 * profile_meta_number(profile, "quality.rooted", 0) / stacks);
+    out_str(o, "</text>\n");
+}
+
 static void put_svg(struct out *o, const struct picture *p)
 {
     put_head(o, p);
+    put_legend(o, p);
     out_printf(o, "<g id=\"frames\" data-width=\"%d\" data-pad=\"%d\">\n", WIDTH - 2 * PAD, PAD);
     for (size_t i = 0; i < p->tree->trie.node.n; i++)
         if (p->start[p->order[i]] >= 0)

@@ -11,4 +11,10 @@ struct palette_color {
 };
 struct palette_color palette_of(const struct an_symbol *y);
 
+/* Families, for a legend: those of enum frame_kind, and inlined calls. */
+enum { PALETTE_KINDS = FRAME_NOTE + 2 };
+unsigned palette_kind(const struct an_symbol *y);
+const char *palette_kind_name(unsigned kind);
+struct palette_color palette_kind_color(unsigned kind);
+
 #endif

@@ -6,7 +6,10 @@ import unittest
 import xml.dom.minidom
 
 from cdp import Browser, Gone
-from support import SOURCE, Case, fathom
+from support import GOLDEN, SOURCE, Case, fathom
+
+sys.path.insert(0, str(GOLDEN))
+import make_perfdata  # noqa: E402
 
 # Total 100: parse 50, run 40 (calls itself), wait 10.
 STACKS = """main;parse;lex 20
@@ -201,7 +204,72 @@ class Page(Viewer):
         self.assertEqual(names, sorted(names))
         page.run("document.querySelector('tr[data-row] td.name').click()")
         self.assertFalse(page.run("document.getElementById('flame').hidden"))
-        self.assertEqual(page.run("document.getElementById('matched').textContent"), "15.0 %")
+        self.assertEqual(page.run("[fathom.tab, fathom.symbols.name[fathom.graph.symbolOf(0)], fathom.graph.whole]"),
+                         ["sandwich", "add (x.py:3)", 15])
+
+    def test_a_sandwich_has_all_callers_and_callees_of_a_function(self):
+        page = self.open("main;a;f;x 10\nmain;b;f;y 20\nmain;b;f;f;x 30\nmain;b;c 40\n")
+        page.run("fathom.sandwich(fathom.symbols.name.indexOf('f'))")
+        self.assertEqual(page.run("[fathom.graph.whole, fathom.graph.all]"), [60, 100])
+        self.assertEqual(self.names(page, "fathom.graph.childrenOf(0)"), [["f", 30], ["y", 20], ["x", 10]])
+        self.assertEqual(self.names(page, "fathom.graph.above(0)"), [["b", 50], ["a", 10]])
+        self.assertEqual(self.names(page, "fathom.graph.above(fathom.graph.above(0)[0])"), [["main", 50]])
+        rows = page.run("fathom.flame.rows.map(row => row.map(b => fathom.symbols.name[fathom.graph.symbolOf(b.node)]))")
+        self.assertEqual([sorted(r) for r in rows[:3]], [["main", "main"], ["a", "b"], ["f"]])
+        selected = "fathom.symbols.name[fathom.graph.symbolOf(fathom.flame.selected)]"
+        walked = []
+        for key in ("ArrowUp", "ArrowRight", "ArrowUp", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight"):
+            page.key(key)
+            walked.append(page.run(selected))
+        self.assertEqual(walked, ["b", "a", "main", "a", "f", "f", "y"])
+        page.key("s")  # of the function that is selected
+        self.assertEqual(self.names(page, "[0]"), [["y", 20]])
+        self.assertEqual(page.complaints(), [])
+
+    def test_back_brings_the_view_before(self):
+        page = self.open()
+        page.run("fathom.flame.zoom(2)")
+        page.key("t")
+        self.assertEqual(page.run("fathom.tab"), "table")
+        page.run("history.back()")
+        page.until("fathom.tab === 'flame'")
+        self.assertEqual(self.zoomed(page), "parse")
+        page.run("history.back()")
+        page.until("fathom.flame.zoomed === 0")
+        page.run("history.forward()")
+        page.until("fathom.flame.zoomed === 2")
+        self.assertEqual(page.complaints(), [])
+
+    def test_running_and_waiting_can_be_seen_together(self):
+        r = make_perfdata.Recording()
+        r.name("prog")
+        r.map()
+        r.sample([make_perfdata.LEAF, make_perfdata.ROOT], time=1000)
+        r.add(14, b"", 1 << 13, time=2000)
+        r.add(14, b"", 0, time=7000)
+        (self.dir / "x.data").write_bytes(r.file())
+        fathom("flame", self.dir / "x.data", "-o", self.dir / "x.html")
+        page = self.browser.open(f"file://{self.dir}/x.html")
+        page.until("document.documentElement.dataset.ready === 'yes'")
+        self.assertEqual(page.run("fathom.facts.metrics.map(m => m.name)")[1:], ["off-cpu", "wall"])
+        wholes = []
+        for i in (1, 2, 3):
+            page.run(f"""(() => {{ const m = document.getElementById('metric');
+                         m.value = {i}; m.dispatchEvent(new Event('change')); }})()""")
+            wholes.append(page.run("fathom.graph.whole"))
+        self.assertEqual(wholes[1:], [5000, wholes[0] + 5000])
+        self.assertIn("waiting", page.run("document.getElementById('quality').textContent"))
+
+    def test_nothing_is_wider_than_a_narrow_window(self):
+        page = self.open()
+        for width in (320, 400, 700):
+            page.call("Emulation.setDeviceMetricsOverride", width=width, height=700, deviceScaleFactor=1,
+                      mobile=False)
+            page.run(FRAME)
+            for tab in ("flame", "sandwich", "table"):
+                page.run(f"document.getElementById('tab-{tab}').click()")
+                self.assertLessEqual(page.run("document.documentElement.scrollWidth"), width, tab)
+                self.assertLessEqual(page.run("document.getElementById('canvas').clientWidth"), width, tab)
 
     def test_two_metrics_can_be_chosen(self):
         page = self.open("main;a 10 5\nmain;b 10 35\n", "--metric", "after")

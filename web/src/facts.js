@@ -33,6 +33,11 @@ export function qualityOf(facts) {
   return out;
 }
 
+// Notes are what was waited for, where waiting was recorded.
+export function kindName(index, facts) {
+  return KINDS[index] === "note" && facts.metrics.some((m) => m.waiting) ? "waiting" : KINDS[index];
+}
+
 export function putQuality(element, facts, tree, dark) {
   const { symbols } = tree, root = tree.symbol[0];
   const seen = new Set(Array.from(symbols.kind).filter((kind, s) => s !== root).map(kindIndex));
@@ -41,7 +46,7 @@ export function putQuality(element, facts, tree, dark) {
     const span = document.createElement("span");
     span.className = "legend";
     span.style.setProperty("--of", kindColor(index, dark));
-    span.textContent = KINDS[index];
+    span.textContent = kindName(index, facts);
     element.append(span);
   });
   qualityOf(facts).forEach(([text, bad], i) => {

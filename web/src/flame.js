@@ -11,7 +11,7 @@ export class Flame {
     this.spacer = scroller.querySelector("#spacer");
     this.canvas = scroller.querySelector("canvas");
     this.context = this.canvas.getContext("2d");
-    this.hooks = hooks; // hover(node), zoomed(node)
+    this.hooks = hooks; // hover(node), zoomed(node, whether by one step)
     this.rows = [];
     this.hover = this.selected = -1;
     this.flipped = false;
@@ -29,7 +29,8 @@ export class Flame {
     this.from = 0;
     this.to = graph.whole || 1;
     this.resize();
-    if (this.flipped) this.scroller.scrollTop = this.spacer.offsetHeight;
+    if (graph.above) this.scroller.scrollTop = this.#top(graph.rowOf(0)) - 0.4 * this.scroller.clientHeight;
+    else if (this.flipped) this.scroller.scrollTop = this.spacer.offsetHeight;
     this.hooks.zoomed(0);
   }
 
@@ -131,7 +132,7 @@ export class Flame {
     const { context: c, graph } = this, symbol = graph.symbolOf(box.node);
     const y = this.#top(row) - this.scroller.scrollTop, gap = box.width > 3 ? 1 : 0;
     const hit = this.hit && box.node && this.hit[symbol];
-    const outer = box.node !== this.zoomed && row < graph.rowOf(this.zoomed);
+    const outer = !graph.above && box.node !== this.zoomed && row < graph.rowOf(this.zoomed);
     c.globalAlpha = this.hit && !hit ? 0.4 : outer ? 0.6 : 1;
     c.fillStyle = hit ? this.match : this.#colorOf(symbol);
     c.fillRect(box.left, y, box.width - gap, ROW - 1);
@@ -163,8 +164,8 @@ export class Flame {
       for (const box of boxes) this.#paintBox(row, box);
     });
     c.globalAlpha = 1;
-    for (const [node, width] of [[this.hover, 1], [this.selected, 2]]) {
-      const row = node > 0 ? this.graph.rowOf(node) : -1, box = this.rows[row]?.find((b) => b.node === node);
+    for (const [node, width] of [[this.hover, 1], [this.selected, 2], [this.graph.above ? 0 : -1, 2]]) {
+      const row = node > 0 || (node === 0 && this.graph.above) ? this.graph.rowOf(node) : -1, box = this.rows[row]?.find((b) => b.node === node);
       if (box) this.#outline(row, box, width);
     }
   }
@@ -175,13 +176,13 @@ export class Flame {
     this.zoomed = node;
     const from = this.graph.startOf(node);
     this.#glide(from, from + this.graph.weightOf(node));
-    this.hooks.zoomed(node);
+    this.hooks.zoomed(node, true);
   }
 
   // The narrowest box that holds the whole view is what is zoomed.
   #settle() {
     let node = 0;
-    for (const boxes of this.rows) {
+    for (const boxes of this.graph.above ? [] : this.rows) {
       const box = boxes.length === 1 && boxes[0];
       if (!box || this.graph.startOf(box.node) > this.from ||
           this.graph.startOf(box.node) + this.graph.weightOf(box.node) < this.to) break;
@@ -241,15 +242,12 @@ export class Flame {
   // DIRECTION: "parent", "child", "before" or "after".
   walk(direction) {
     const { graph } = this, at = Math.max(this.selected, 0), up = graph.parentOf(at);
-    if (direction === "parent") return this.select(Math.max(up, 0));
-    const near = direction === "child" ? graph.childrenOf(at) : up >= 0 ? graph.childrenOf(up) : [];
-    if (direction === "child") {
-      if (near.length) this.select(near.reduce((a, b) => graph.weightOf(b) > graph.weightOf(a) ? b : a));
-      return undefined;
-    }
+    const heaviest = (list) => list.length ? list.reduce((a, b) => graph.weightOf(b) > graph.weightOf(a) ? b : a) : at;
+    if (direction === "parent") return this.select(graph.above ? heaviest(graph.above(at)) : Math.max(up, 0));
+    if (direction === "child") return this.select(heaviest(graph.below ? graph.below(at) : graph.childrenOf(at)));
+    const near = graph.besides ? graph.besides(at) : up >= 0 ? graph.childrenOf(up) : [];
     const next = near[near.indexOf(at) + (direction === "after" ? 1 : -1)];
-    if (next !== undefined) this.select(next);
-    return undefined;
+    return next === undefined ? undefined : this.select(next);
   }
 
   // The next or the last box that matches the search, in the order they are drawn.

@@ -1,21 +1,23 @@
 // Put the page together: controls, keys, and the state in the address.
 import { readPage } from "./bytes.js";
 import { formatShare, formatWeight, formatCount, shareError, shortPath } from "./format.js";
-import { KINDS, kindIndex } from "./palette.js";
+import { kindIndex } from "./palette.js";
 import { Tree } from "./tree.js";
 import { groupsOf, readGroups, Weighted } from "./weights.js";
 import { Inverted } from "./inverted.js";
+import { Sandwich } from "./sandwich.js";
 import { flatRows } from "./flat.js";
 import { Flame } from "./flame.js";
 import { Table } from "./table.js";
-import { putQuality, subtitleOf, threadChoices } from "./facts.js";
+import { kindName, putQuality, subtitleOf, threadChoices } from "./facts.js";
 
 const KEYS = [
-  ["click, Enter", "zoom to a function"], ["Escape, 0", "whole graph; again: end the search"], ["Backspace", "zoom out to the caller"],
+  ["click, Enter", "zoom to a function"], ["Escape, 0", "whole graph; again: end the search"], ["Backspace", "zoom out to the caller"], ["Alt + ←", "the view before"],
   ["arrows", "walk: caller, callee, neighbours"], ["Ctrl + wheel, + −", "zoom at the pointer"], ["drag, ← → wheel", "move sideways"],
   ["/", "search (regular expression)"], ["n, N", "next and previous match"], ["i", "inverted: from the functions that cost"],
-  ["f", "flip: root at the bottom"], ["t", "table or flame graph"], ["c", "copy the function's name"], ["d", "dark or light"], ["?", "these keys"],
+  ["s", "sandwich: callers and callees of the function"], ["f", "flip: root at the bottom"], ["t", "table or flame graph"], ["c", "copy the function's name"], ["d", "dark or light"], ["?", "these keys"],
 ];
+const HINT = "Click a frame to zoom · s callers and callees · / search · ? all keys";
 const get = (id) => document.getElementById(id);
 
 class App {
@@ -26,21 +28,17 @@ class App {
     this.groups = readGroups(page);
     page.columns = null;
     this.symbols = this.tree.symbols;
-    this.metric = Math.max(this.facts.metrics.findIndex((m) => m.name === this.facts.metric), 0) + 1;
-    this.thread = ""; // key of a choice; "" all
-    this.inverted = this.facts.inverted;
-    this.tab = "flame";
-    this.flame = new Flame(get("scroller"), { hover: (n) => this.describe(n), zoomed: (n) => this.zoomed(n) });
-    this.table = new Table(get("table"), { choose: (row) => this.findRow(row), kindOf: (s) => this.symbols.kind[s] });
+    this.flame = new Flame(get("scroller"), { hover: (n) => this.describe(n), zoomed: (n, step) => this.zoomed(n, step) });
+    this.table = new Table(get("table"), { choose: (row) => this.sandwich(row.symbol), kindOf: (s) => this.symbols.kind[s] });
     this.heading();
     this.choices();
     this.listen();
     this.setTheme(this.storedTheme());
-    this.recall();
-    this.weigh();
+    this.restore();
   }
 
-  get unit() { return this.facts.metrics[this.metric - 1]?.unit || ""; }
+  get chosenMetric() { return this.facts.metrics[this.metric - 1] || { name: "", unit: "", exact: true }; }
+  get unit() { return this.chosenMetric.unit; }
 
   heading() {
     const title = this.facts.title || this.facts.meta.command || "Flame graph";
@@ -49,10 +47,9 @@ class App {
   }
 
   choices() {
-    const metric = get("metric"), { metrics } = this.facts;
-    metric.append(...metrics.map((m, i) => new Option(m.name, i + 1, false, i + 1 === this.metric)));
-    metric.parentElement.hidden = metrics.length < 2;
-    this.threads();
+    const metric = get("metric");
+    metric.append(...this.facts.metrics.map((m, i) => new Option(m.name, i + 1)));
+    metric.parentElement.hidden = this.facts.metrics.length < 2;
   }
 
   threads() {
@@ -67,34 +64,73 @@ class App {
   weigh() {
     const only = this.chosen.get(this.thread);
     this.weighted = new Weighted(this.tree, groupsOf(this.facts, this.groups, this.metric, only));
-    this.rows = this.turned = null;
-    const metric = this.facts.metrics[this.metric - 1] || {}, name = metric.name || "", what = this.unit === name ? "" : ` ${name}`;
+    this.rows = this.turned = this.between = this.graph = null;
+    const { name, exact, waiting } = this.chosenMetric, what = this.unit === name ? "" : ` ${name}`;
     const about = [formatWeight(this.weighted.whole, this.unit) + what, subtitleOf(this.facts)];
-    if (this.unit !== "samples") about.splice(1, 0, `${formatCount(this.weighted.wholeCount)} ${metric.exact ? "events" : metric.waiting ? "samples and waits" : "samples"}`);
-    get("subtitle").textContent = about.filter(Boolean).join(" · ");
-    this.turn();
+    if (this.unit !== "samples") about.splice(1, 0, `${formatCount(this.weighted.wholeCount)} ${exact ? "events" : waiting ? "samples and waits" : "samples"}`);
+    get("subtitle").textContent = get("subtitle").title = about.filter(Boolean).join(" · ");
     this.showTab(this.tab);
   }
 
+  // The graph that the tab shows.
+  chosenGraph() {
+    if (this.tab === "sandwich") return this.between ||= new Sandwich(this.weighted, this.sameFunction(this.focus));
+    return this.inverted ? this.turned ||= new Inverted(this.weighted) : this.weighted;
+  }
+
   turn() {
+    const graph = this.chosenGraph();
     get("invert").setAttribute("aria-pressed", this.inverted);
-    if (this.inverted) this.turned ||= new Inverted(this.weighted);
-    this.graph = this.inverted ? this.turned : this.weighted;
-    this.flame.show(this.graph, this.symbols);
+    get("invert").disabled = this.tab === "sandwich";
+    if (this.graph === graph) this.flame.resize();
+    else this.flame.show(this.graph = graph, this.symbols);
     this.search(get("search").value);
   }
 
   showTab(name) {
     this.tab = name;
-    for (const tab of ["flame", "table"]) {
-      get(tab).hidden = tab !== name;
-      get(`tab-${tab}`).setAttribute("aria-selected", tab === name);
-    }
-    if (name === "table") {
-      this.rows ||= flatRows(this.weighted);
-      this.table.show(this.rows, this.weighted.whole, this.unit);
-    } else this.flame.resize();
-    this.remember();
+    get("flame").hidden = name === "table";
+    get("table").hidden = name !== "table";
+    for (const tab of ["flame", "sandwich", "table"]) get(`tab-${tab}`).setAttribute("aria-selected", tab === name);
+    get("flame").setAttribute("aria-labelledby", `tab-${name}`);
+    this.quietly(() => {
+      if (name === "table") {
+        this.rows ||= flatRows(this.weighted);
+        this.graph ||= this.weighted;
+        this.table.show(this.rows, this.weighted.whole, this.unit);
+        this.search(get("search").value);
+      } else this.turn();
+    });
+    this.remember(true);
+  }
+
+  // Do what changes the view without a step in the history.
+  quietly(change) {
+    const before = this.quiet;
+    this.quiet = true;
+    change();
+    this.quiet = before;
+  }
+
+  // By symbol, whether it is the function of SYMBOL: inlined and called copies are one.
+  sameFunction(symbol) {
+    const { name, module, count } = this.symbols;
+    return Uint8Array.from({ length: count }, (_, s) => name[s] === name[symbol] && module[s] === module[symbol]);
+  }
+
+  // The symbol of the frame under the pointer, or else of the selected one; -1 when there is none.
+  pointedAt() {
+    const node = this.described > 0 ? this.described : Math.max(this.flame.selected, 0);
+    return this.tab === "table" || (!node && this.tab === "flame") ? -1 : this.graph.symbolOf(node);
+  }
+
+  // The callers and callees of SYMBOL; without one, of the function that costs most itself.
+  sandwich(symbol) {
+    this.rows ||= flatRows(this.weighted);
+    if (symbol < 0 && !this.rows.length) return;
+    this.focus = symbol >= 0 ? symbol : this.rows.reduce((a, b) => b.self > a.self ? b : a).symbol;
+    this.between = null;
+    this.showTab("sandwich");
   }
 
   // --- search -------------------------------------------------------------------------------
@@ -122,21 +158,16 @@ class App {
     get("matched").textContent = this.hit ? formatShare(matched, this.graph.weightOf(root)) : "";
   }
 
-  findRow(row) {
-    const quoted = row.name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-    get("search").value = `^${quoted}$`;
-    this.search(get("search").value);
-    this.showTab("flame");
-  }
-
   // --- what is said about a frame -----------------------------------------------------------
 
   describe(node) {
     const line = get("details");
     this.described = node;
-    line.replaceChildren();
+    line.replaceChildren(node < 0 ? HINT : "");
+    line.classList.toggle("hint", node < 0);
     if (node < 0 || !this.graph) return;
     const { graph, symbols, weighted } = this, s = graph.symbolOf(node), name = document.createElement("b");
+    const all = graph.all ?? graph.whole, isFunction = node > 0 || graph === this.between;
     const say = (text, quiet = true) => {
       const span = document.createElement(quiet ? "i" : "span");
       span.textContent = text;
@@ -146,19 +177,20 @@ class App {
     line.append(name);
     if (symbols.module[s]) say(symbols.module[s]);
     if (symbols.file[s]) say(`${shortPath(symbols.file[s])}${symbols.line[s] ? `:${symbols.line[s]}` : ""}`);
-    if (node) say(KINDS[kindIndex(symbols.kind[s])]);
-    const exact = this.facts.metrics[this.metric - 1]?.exact, error = shareError(graph.countOf(node), weighted.wholeCount);
-    say(`${formatWeight(graph.weightOf(node), this.unit)}, ${formatShare(graph.weightOf(node), graph.whole)}` +
-        `${exact || !node ? "" : ` ± ${error.toFixed(error < 0.1 ? 2 : 1)}`}`, false);
-    if (graph.selfOf(node) > 0 && !this.inverted) say(`self ${formatShare(graph.selfOf(node), graph.whole)}`, false);
+    if (isFunction) say(kindName(kindIndex(symbols.kind[s]), this.facts));
+    const { exact, waiting } = this.chosenMetric, error = shareError(graph.countOf(node), weighted.wholeCount);
+    say(`${formatWeight(graph.weightOf(node), this.unit)}, ${formatShare(graph.weightOf(node), all)}` +
+        `${exact || waiting || !isFunction ? "" : ` ± ${error.toFixed(error < 0.1 ? 2 : 1)}`}`, false);
+    if (graph.selfOf(node) > 0 && graph !== this.turned) say(`self ${formatShare(graph.selfOf(node), all)}`, false);
+    if (graph === this.between && node) say(`${formatShare(graph.weightOf(node), graph.whole)} of the function`);
     if (this.flame.zoomed > 0 && node !== this.flame.zoomed)
       say(`${formatShare(graph.weightOf(node), graph.weightOf(this.flame.zoomed))} of the zoomed`);
   }
 
-  zoomed(node) {
+  zoomed(node, step) {
     get("reset").disabled = node === 0;
     this.countMatches();
-    this.remember();
+    this.remember(step);
   }
 
   // --- theme --------------------------------------------------------------------------------
@@ -186,38 +218,54 @@ class App {
 
   // --- state in the address -----------------------------------------------------------------
 
-  remember() {
+  // STEP: the view before is one back in the history; otherwise this takes its place.
+  remember(step) {
     const state = new URLSearchParams();
+    if (this.quiet || !this.graph) return;
     if (this.pattern) state.set("s", get("search").value);
     if (this.inverted) state.set("i", "1");
     if (this.tab !== "flame") state.set("t", this.tab);
-    if (this.metric > 1) state.set("m", this.metric);
+    if (this.tab === "sandwich") state.set("o", this.focus);
+    if (this.metric !== this.firstMetric) state.set("m", this.metric);
     if (this.thread) state.set("h", this.thread);
-    if (!this.inverted && this.flame.zoomed > 0) state.set("z", this.flame.zoomed);
+    if (this.graph === this.weighted && this.flame.zoomed > 0) state.set("z", this.flame.zoomed);
+    if (`#${state}` === (location.hash || "#")) return;
     try {
-      history.replaceState(null, "", `#${state}`);
+      history[step ? "pushState" : "replaceState"](null, "", `#${state}`);
     } catch { /* not allowed where the page is embedded */ }
   }
 
   recall() {
     const state = new URLSearchParams(location.hash.slice(1)), number = (key) => Number(state.get(key) || 0);
     get("search").value = state.get("s") || "";
-    if (state.has("i")) this.inverted = true;
-    if (state.get("t") === "table") this.tab = "table";
-    if (number("m") > 0 && number("m") <= this.facts.metrics.length) {
-      this.metric = number("m");
-      get("metric").value = this.metric;
-      this.threads();
-    }
-    if (this.chosen.has(state.get("h"))) get("thread").value = this.thread = state.get("h");
+    this.inverted = state.has("i") || (!location.hash && this.facts.inverted);
+    this.focus = state.has("o") && number("o") < this.symbols.count ? number("o") : -1;
+    this.tab = state.get("t") === "table" ? "table" : state.get("t") === "sandwich" && this.focus >= 0 ? "sandwich" : "flame";
+    this.metric = number("m") > 0 && number("m") <= this.facts.metrics.length ? number("m") : this.firstMetric;
+    get("metric").value = this.metric;
+    this.thread = state.get("h") || ""; // key of a choice; "" all
+    this.threads();
     this.later = number("z") < this.tree.count ? number("z") : 0;
+  }
+
+  // The view that the address describes.
+  restore() {
+    this.firstMetric = Math.max(this.facts.metrics.findIndex((m) => m.name === this.facts.metric), 0) + 1;
+    this.quietly(() => {
+      this.recall();
+      this.weigh();
+      if (this.later && this.graph === this.weighted) this.flame.zoom(this.later);
+      this.describe(-1);
+    });
   }
 
   // --- controls and keys --------------------------------------------------------------------
 
   listen() {
     get("tab-flame").addEventListener("click", () => this.showTab("flame"));
+    get("tab-sandwich").addEventListener("click", () => this.act("s"));
     get("tab-table").addEventListener("click", () => this.showTab("table"));
+    window.addEventListener("popstate", () => this.restore());
     get("metric").addEventListener("change", (ev) => {
       this.metric = +ev.target.value;
       this.threads();
@@ -262,7 +310,8 @@ class App {
     const down = flame.flipped ? "parent" : "child", up = flame.flipped ? "child" : "parent";
     const actions = {
       "/": () => { get("search").focus(); get("search").select(); },
-      i: () => { this.inverted = !this.inverted; this.turn(); },
+      i: () => { this.inverted = !this.inverted; this.showTab("flame"); },
+      s: () => this.sandwich(this.pointedAt()),
       f: () => { flame.flip(!flame.flipped); get("flip").setAttribute("aria-pressed", flame.flipped); },
       t: () => this.showTab(this.tab === "flame" ? "table" : "flame"),
       d: () => this.setTheme(this.theme === "dark" ? "light" : "dark", true),
@@ -282,7 +331,7 @@ class App {
       n: () => flame.nextMatch(1), N: () => flame.nextMatch(-1),
       "+": () => flame.zoomAt(middle, 0.7), "=": () => flame.zoomAt(middle, 0.7), "-": () => flame.zoomAt(middle, 1 / 0.7),
     };
-    const action = actions[key] || (this.tab === "flame" && inFlame[key]);
+    const action = actions[key] || (this.tab !== "table" && inFlame[key]);
     if (!action) return false;
     action();
     return true;
@@ -293,7 +342,6 @@ try {
   const app = new App(await readPage(document));
   get("loading").hidden = true;
   get("scroller").focus({ focusVisible: false });
-  if (app.later && !app.inverted) app.flame.zoom(app.later);
   window.fathom = app; // for scripts and for the tests
   document.documentElement.dataset.ready = "yes";
 } catch (error) {
