@@ -1,6 +1,7 @@
 /* mem.c - see mem.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ARENA_BLOCK = 1 << 16, ALIGN = 16, LARGE_PAGE = 2 << 20 };
+enum { ARENA_BLOCK = 1 << 16, ALIGN = 16, LARGE_PAGE = 2 << 20, OWN_MAPPING = 1 << 20 };
 
 struct arena_block {
     struct arena_block *before;
@@ -130,8 +131,10 @@ void *vec_grow_(void *v, size_t *cap, size_t need, size_t item)
     if (n > SIZE_MAX / item)
         checked(NULL, SIZE_MAX);
     *cap = n;
+    if (n * item >= OWN_MAPPING)
+        mallopt(M_MMAP_THRESHOLD, OWN_MAPPING); /* left alone it grows, and realloc copies */
     v = mem_realloc(v, n * item);
-    if (n * item >= 4 * LARGE_PAGE)
+    if (n * item >= 2 * LARGE_PAGE)
         ask_large_pages(v, n * item);
     return v;
 }

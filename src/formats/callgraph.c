@@ -205,15 +205,18 @@ static uint32_t call_stack(struct callgraph *g, uint32_t below, struct callgraph
     return new_stack(g, below, e->frame);
 }
 
-static uint32_t line_stack(struct callgraph *g, uint32_t function, struct callgraph_line *l,
-                           uint32_t below)
+static uint32_t line_stack(struct callgraph *g, uint32_t function, uint32_t line, uint32_t below)
 {
-    if (l->stack && l->below == below)
-        return l->stack;
-    if (!l->frame)
-        l->frame = new_frame(g, function, l->line);
-    l->below = below;
-    return l->stack = new_stack(g, below, l->frame);
+    struct callgraph_function *f = &g->function.v[function];
+
+    if (f->given_line != line + 1) {
+        f->given_line = line + 1;
+        f->frame = new_frame(g, function, g->line.v[line].line);
+    } else if (f->below == below) {
+        return f->stack;
+    }
+    f->below = below;
+    return f->stack = new_stack(g, below, f->frame);
 }
 
 /* A part of the cost of one of FUNCTION's lines, to the stack below which it was called. */
@@ -222,7 +225,7 @@ static void give_line(struct callgraph *g, uint32_t function, uint32_t line, uin
 {
     struct sample m = { .cpu = -1, .count = 1 };
 
-    m.stack = line_stack(g, function, &g->line.v[line], below);
+    m.stack = line_stack(g, function, line, below);
     for (size_t i = 0; i < g->n_values; i++) {
         m.metric = g->metric[i];
         m.weight = part[i];

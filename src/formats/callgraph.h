@@ -26,12 +26,13 @@ struct callgraph_function {
     bool reached;
     bool given;   /* whole */
     bool indexed; /* its lines are in line_of */
+    /* The line that was given last, which may have more to give: its index + 1, its frame, and
+     * the last stack made of it with what it stands on. */
+    uint32_t given_line, frame, below, stack;
 };
 
-struct callgraph_line {
-    uint32_t line, next;   /* next: index + 1 of the function's next line */
-    uint32_t frame;        /* id, 0 until needed */
-    uint32_t below, stack; /* the last stack made of it, and what it stands on */
+struct callgraph_line { /* as small as can be: there may be millions */
+    uint32_t line, next; /* next: index + 1 of the function's next line */
 };
 
 struct callgraph_edge {

@@ -87,7 +87,7 @@ enum frame_flag {
 };
 
 struct frame {
-    uint32_t kind, flags;
+    uint16_t kind, flags; /* enum frame_kind, enum frame_flag */
     uint32_t module;  /* 0 when unknown */
     uint64_t address; /* file-relative ELF virtual address in module, 0 when only a name */
 };

@@ -213,11 +213,13 @@ static void read_module(struct reader *r, const struct store_module *x)
     SEND(r, module, &m);
 }
 
-static void read_frame(struct reader *r, const struct frame *x)
+static void read_frame(struct reader *r, const struct store_frame *x)
 {
-    struct frame f = *x;
+    struct frame f = { .kind = (uint16_t)(x->kind < FRAME_NOTE ? x->kind : FRAME_NOTE),
+                       .flags = (uint16_t)x->flags,
+                       .module = x->module,
+                       .address = x->address };
 
-    f.kind = f.kind < FRAME_NOTE ? f.kind : FRAME_NOTE;
     SEND(r, frame, &f);
 }
 

@@ -50,6 +50,10 @@ struct store_module {
     uint32_t path, kind;
     struct store_text build_id;
 };
+struct store_frame {
+    uint32_t kind, flags, module;
+    uint64_t address;
+};
 struct store_location { /* one link of a frame's chain; inlined: belongs to the record before */
     uint32_t frame, function, line, inlined;
 };

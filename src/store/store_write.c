@@ -210,7 +210,6 @@ static void write_string(struct sink *s, const char *text, size_t n)
 WRITE_AS_IT_IS(metric)
 WRITE_AS_IT_IS(process)
 WRITE_AS_IT_IS(thread)
-WRITE_AS_IT_IS(frame)
 WRITE_AS_IT_IS(function)
 WRITE_AS_IT_IS(sample)
 WRITE_AS_IT_IS(span)
@@ -246,6 +245,13 @@ static void write_module(struct sink *s, const struct module *m)
     struct store_module x = { m->path, m->kind, text_of(m->build_id, m->build_id_size) };
 
     put_and_flush(s, STORE_module, &x);
+}
+
+static void write_frame(struct sink *s, const struct frame *f)
+{
+    struct store_frame x = { f->kind, f->flags, f->module, f->address };
+
+    put_and_flush(s, STORE_frame, &x);
 }
 
 static void write_stack(struct sink *s, uint32_t parent, uint32_t frame)
