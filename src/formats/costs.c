@@ -28,12 +28,13 @@ struct reader {
     struct names objects, files, functions;
     struct place at, callee;
     uint32_t line_file; /* of the cost lines: differs from at.file in inlined code */
-    uint32_t here;      /* function index + 1, 0 until needed */
+    uint32_t here;      /* part index + 1, 0 until needed */
     bool callee_file, callee_object; /* were given */
     uint64_t calls;     /* of the line to come, 0 when it is an own cost */
     uint64_t address, line;
     bool has_address, has_line, has_events;
-    uint64_t costs, bad;
+    uint64_t costs;
+    const unsigned char *data;
 };
 
 static uint32_t abbreviated(struct reader *r, struct names *names, struct scan_text t)
@@ -52,19 +53,41 @@ static uint32_t abbreviated(struct reader *r, struct names *names, struct scan_t
     return names->string.v[number];
 }
 
-static uint32_t function_of(struct reader *r, const struct place *p)
+static bool is_unknown(const struct reader *r, uint32_t string)
 {
-    static const char unknown[] = "???";
-    struct function f = { .name = p->name ? p->name : intern_cstr(&r->in, unknown),
-                          .file = p->file };
-    const char *object = intern_text_of(&r->in, p->object);
+    return strcmp(intern_text_of(&r->in, string), "???") == 0;
+}
 
-    if (strcmp(intern_text_of(&r->in, f.file), unknown) == 0)
-        f.file = 0;
-    if (*object && strcmp(object, unknown) != 0)
+static struct function function_of(struct reader *r, const struct place *p)
+{
+    struct function f = { .name = p->name ? p->name : intern_cstr(&r->in, "???"),
+                          .file = is_unknown(r, p->file) ? 0 : p->file };
+
+    if (p->object && !is_unknown(r, p->object))
         f.module = intern_module(&r->in, &(struct module){ .path = p->object,
                                                            .kind = MODULE_FILE });
+    return f;
+}
+
+static uint32_t function_at(struct reader *r, const struct place *p)
+{
+    struct function f = function_of(r, p);
+
     return callgraph_function(&r->graph, intern_function(&r->in, &f));
+}
+
+/* The lines at hand: the function's own, or those inlined into it from another file. */
+static uint32_t part_at(struct reader *r)
+{
+    uint32_t function = function_at(r, &r->at), inlined = 0;
+
+    if (r->line_file != r->at.file && r->line_file && !is_unknown(r, r->line_file)) {
+        struct function f = function_of(r, &r->at);
+
+        f.file = r->line_file;
+        inlined = intern_function(&r->in, &f);
+    }
+    return callgraph_part(&r->graph, function, inlined);
 }
 
 static void read_events(struct reader *r, struct scan_text t)
@@ -98,22 +121,26 @@ static void read_positions(struct reader *r, struct scan_text t)
     }
 }
 
-static bool position(struct scan_text *t, uint64_t *x)
+static inline bool read_number(struct scan_text *t, uint64_t *x)
+{
+    if (t->n > 2 && t->s[0] == '0' && t->s[1] == 'x') {
+        scan_drop(t, 2);
+        return scan_hex(t, x);
+    }
+    return scan_u64(t, x);
+}
+
+static inline bool read_position(struct scan_text *t, uint64_t *x)
 {
     char c = t->n ? *t->s : 0;
-    uint64_t step;
+    uint64_t step = 0;
 
-    if (scan_digit(c)) {
-        if (scan_take(t, "0x"))
-            return scan_hex(t, x);
-        return scan_u64(t, x);
-    }
-    if (c != '+' && c != '-' && c != '*')
-        return false;
-    scan_drop(t, 1);
+    if (scan_digit(c))
+        return read_number(t, x);
+    scan_drop(t, t->n > 0);
     if (c == '*')
         return true;
-    if (!(scan_take(t, "0x") ? scan_hex(t, &step) : scan_u64(t, &step)))
+    if ((c != '+' && c != '-') || !read_number(t, &step))
         return false;
     *x = c == '+' ? *x + step : *x - step;
     return true;
@@ -122,62 +149,83 @@ static bool position(struct scan_text *t, uint64_t *x)
 static bool read_place(struct reader *r, struct scan_text *t)
 {
     if (r->has_address) {
-        if (!position(t, &r->address))
+        if (!read_position(t, &r->address))
             return false;
         scan_space(t);
     }
-    return !r->has_line || position(t, &r->line);
+    return !r->has_line || read_position(t, &r->line);
 }
 
-static void read_values(struct reader *r, struct scan_text *t, int64_t *values)
+/* The numbers up to the end of the line; those left out are 0. */
+static bool read_values(struct reader *r, struct scan_text *t, int64_t *values)
 {
     size_t n = 0;
     uint64_t x;
 
-    while (n < r->graph.n_values) {
+    for (;;) {
         while (t->n && *t->s == ' ')
             scan_drop(t, 1);
         if (!scan_u64(t, &x))
             break;
+        if (n == r->graph.n_values)
+            return false;
         values[n++] = x > INT64_MAX ? INT64_MAX : (int64_t)x;
     }
     while (n < r->graph.n_values)
         values[n++] = 0;
+    return true;
 }
 
-static void read_cost(struct reader *r, struct scan_text t)
+static bool read_line_end(struct scan_text *t)
+{
+    scan_space(t);
+    scan_take(t, "\r");
+    return !t->n || scan_take(t, "\n");
+}
+
+static int bad_line(struct reader *r, const char *at, const char *what, struct err *e)
+{
+    return err_set(e, ERR_FORMAT, "line %zu: %s", scan_line_number(r->data, at), what);
+}
+
+/* A line of costs, taken off *REST. */
+static int read_cost(struct reader *r, struct scan_text *rest, struct err *e)
 {
     int64_t values[CALLGRAPH_MAX_VALUES];
+    const char *start = rest->s;
     uint32_t line;
 
-    if (!read_place(r, &t) || (!r->at.name && !r->at.file) || !r->graph.n_values) {
-        r->bad++;
-        return;
-    }
-    read_values(r, &t, values);
+    if (!r->graph.n_values)
+        return bad_line(r, start, "costs before a line (events:) that says of what", e);
+    if (!r->at.name && !r->at.file)
+        return bad_line(r, start, "costs before any function (fn=)", e);
+    if (!read_place(r, rest))
+        return bad_line(r, start, "costs without a position that can be read", e);
+    if (!read_values(r, rest, values))
+        return bad_line(r, start, "more costs than there are events", e);
+    if (!read_line_end(rest))
+        return bad_line(r, start, "costs that are not numbers", e);
     if (!r->here)
-        r->here = function_of(r, &r->at) + 1;
-    line = r->line_file == r->at.file && r->line <= UINT32_MAX ? (uint32_t)r->line : 0;
-    if (r->calls) {
-        uint32_t callee = function_of(r, &r->callee);
-
-        callgraph_call(&r->graph, r->here - 1, callee, line, (double)values[0], NULL);
-        r->calls = 0;
-    } else {
+        r->here = part_at(r) + 1;
+    line = r->line <= UINT32_MAX ? (uint32_t)r->line : 0;
+    if (r->calls)
+        callgraph_call(&r->graph, r->here - 1, line, function_at(r, &r->callee),
+                       (double)values[0], NULL);
+    else
         callgraph_cost(&r->graph, r->here - 1, line, values);
-    }
+    r->calls = 0;
     r->costs++;
+    return 0;
 }
 
 static void read_calls(struct reader *r, struct scan_text t)
 {
-    if (!scan_u64(&t, &r->calls))
-        r->bad++;
+    (void)scan_u64(&t, &r->calls);
     r->calls += r->calls == 0; /* the line that follows is a call's in any case */
     if (!r->callee_object)
         r->callee.object = r->at.object;
     if (!r->callee_file)
-        r->callee.file = r->at.file;
+        r->callee.file = r->line_file;
     r->callee_file = r->callee_object = false;
 }
 
@@ -215,6 +263,7 @@ static void set_callee(struct reader *r, struct scan_text t)
 static void set_file(struct reader *r, struct scan_text t)
 {
     r->line_file = abbreviated(r, &r->files, t);
+    r->here = 0;
 }
 
 static void read_command(struct reader *r, struct scan_text t)
@@ -235,18 +284,12 @@ static const struct key {
     { "fi=", set_file },              { "fe=", set_file },
     { "cfi=", set_callee_file },      { "cfl=", set_callee_file },
     { "ob=", set_object },            { "cob=", set_callee_object },
-    { "events: ", read_events },      { "positions: ", read_positions },
-    { "cmd: ", read_command },
+    { "events:", read_events },       { "positions:", read_positions },
+    { "cmd:", read_command },
 };
 
 static void read_line(struct reader *r, struct scan_text line)
 {
-    char c = *line.s;
-
-    if (scan_digit(c) || c == '+' || c == '-' || c == '*') {
-        read_cost(r, line);
-        return;
-    }
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (scan_take(&line, keys[i].text)) {
             scan_space(&line);
@@ -256,24 +299,32 @@ static void read_line(struct reader *r, struct scan_text line)
     /* Jumps (jump=, jcnd=) are followed by a line with a position only. */
 }
 
+static bool is_cost(char c)
+{
+    return scan_digit(c) || c == '+' || c == '-' || c == '*';
+}
+
 static int read_file(struct reader *r, const struct import_input *in, struct err *e)
 {
     struct scan_text rest = scan_of(in->data, in->size), line;
     size_t dropped = 0;
 
     r->has_line = true;
-    while (scan_line(&rest, &line)) {
-        if (line.n)
-            read_line(r, line);
+    r->data = in->data;
+    while (rest.n) {
+        if (is_cost(*rest.s)) {
+            if (read_cost(r, &rest, e) < 0)
+                return -1;
+            continue;
+        }
+        scan_line(&rest, &line);
+        read_line(r, line);
         if (scan_starts(line, "jump=") || scan_starts(line, "jcnd="))
             scan_line(&rest, &line);
         pages_drop(in, line.s, &dropped);
     }
     if (!r->has_events)
-        return err_set(e, ERR_FORMAT, "no line names the events that were counted");
-    if (r->bad)
-        return err_set(e, ERR_FORMAT, "%llu lines of costs make no sense",
-                       (unsigned long long)r->bad);
+        return err_set(e, ERR_FORMAT, "no line (events:) says what was counted");
     return r->costs ? 0 : err_set(e, ERR_FORMAT, "no function has any cost");
 }
 

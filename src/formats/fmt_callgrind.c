@@ -6,6 +6,7 @@
 
 #include "formats/costs.h"
 #include "formats/edges.h"
+#include "formats/textscan.h"
 
 struct writer {
     const struct profile *p;
@@ -180,16 +181,26 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     return costs_import(in, "valgrind --tool=callgrind", out, e);
 }
 
+/* A line in the first N bytes that begins so. */
+static bool has_line(const struct import_input *in, size_t n, const char *start)
+{
+    struct scan_text rest = scan_of(in->data, n), line;
+
+    while (scan_line(&rest, &line))
+        if (scan_starts(line, start))
+            return true;
+    return false;
+}
+
+/* Other tools write it too, and only events and functions must be there. */
 static int recognise(const struct import_input *in)
 {
-    static const char first[] = "# callgrind format\n";
     size_t n = in->size < 65536 ? in->size : 65536;
 
-    if (n >= sizeof first - 1 && memcmp(in->data, first, sizeof first - 1) == 0)
+    if (scan_starts(scan_of(in->data, n), "# callgrind format"))
         return 100;
-    return n > 8 && memcmp(in->data, "version:", 8) == 0 && memmem(in->data, n, "\nevents:", 8) &&
-                   memmem(in->data, n, "\npositions:", 11)
-               ? 90
+    return has_line(in, n, "events:") && (has_line(in, n, "fn=") || has_line(in, n, "version:"))
+               ? 80
                : 0;
 }
 

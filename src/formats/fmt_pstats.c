@@ -93,7 +93,8 @@ static bool read_callers(struct reader *r, uint32_t callee)
             return false;
         self[TIME] = nanoseconds(x[2]);
         self[CALLS] = count_of(x[0]);
-        callgraph_call(&r->graph, caller - 1, callee - 1, 0, (double)nanoseconds(x[3]), self);
+        callgraph_call(&r->graph, callgraph_part(&r->graph, caller - 1, 0), 0, callee - 1,
+                       (double)nanoseconds(x[3]), self);
     }
 }
 
@@ -109,7 +110,7 @@ static bool read_function(struct reader *r, const struct marshal_object *key)
         return false;
     cost[TIME] = nanoseconds(x[2]);
     cost[CALLS] = count_of(x[1]);
-    callgraph_cost(&r->graph, at - 1, 0, cost);
+    callgraph_cost(&r->graph, callgraph_part(&r->graph, at - 1, 0), 0, cost);
     r->functions++;
     return marshal_next(&r->m).kind == MARSHAL_DICT && read_callers(r, at);
 }

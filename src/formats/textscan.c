@@ -3,6 +3,15 @@
 
 #include <stdlib.h>
 
+size_t scan_line_number(const void *data, const char *at)
+{
+    size_t n = 1;
+
+    for (const char *s = data; s < at && (s = memchr(s, '\n', (size_t)(at - s))); s++)
+        n++;
+    return n;
+}
+
 bool scan_big_u64_(struct scan_text *t, uint64_t *x)
 {
     uint64_t v = 0;

@@ -39,6 +39,9 @@ static inline bool scan_line(struct scan_text *rest, struct scan_text *line)
     return true;
 }
 
+/* The number of the line, from 1, that AT in the input from DATA is on: for messages. */
+size_t scan_line_number(const void *data, const char *at);
+
 static inline void scan_drop(struct scan_text *t, size_t n)
 {
     t->s += n;
@@ -119,6 +122,11 @@ static inline bool scan_u64(struct scan_text *t, uint64_t *x)
     unsigned n = 0;
     size_t i;
 
+    if (t->n >= 2 && scan_digit(t->s[0]) && !scan_digit(t->s[1])) { /* most are small */
+        *x = (uint64_t)(t->s[0] - '0');
+        scan_drop(t, 1);
+        return true;
+    }
     if (t->n >= 8)
         v = digits_of_8(t->s, &n);
     i = n;

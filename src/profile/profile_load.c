@@ -194,19 +194,23 @@ static void load_stack(struct sink *s, uint32_t parent, uint32_t frame)
         vec_push(&l->p.stack, ((struct profile_node){ parent, frame }));
 }
 
+static void add_used(struct loader *l)
+{
+    uint64_t *more = arena_zalloc(&l->p.arena, 2 * l->p.metric.n * sizeof *more);
+
+    if (l->n_used)
+        memcpy(more, l->used, l->n_used * sizeof *more);
+    l->used = more;
+    l->n_used = 2 * l->p.metric.n;
+}
+
 /* WEIGHT, cut so that no sum over any samples of METRIC can overflow: analyses just add. */
 static int64_t bounded(struct loader *l, uint32_t metric, int64_t weight)
 {
     uint64_t size = weight < 0 ? -(uint64_t)weight : (uint64_t)weight, room;
 
-    if (l->n_used < metric) {
-        uint64_t *more = arena_zalloc(&l->p.arena, 2 * l->p.metric.n * sizeof *more);
-
-        if (l->n_used)
-            memcpy(more, l->used, l->n_used * sizeof *more);
-        l->used = more;
-        l->n_used = 2 * l->p.metric.n;
-    }
+    if (l->n_used < metric)
+        add_used(l);
     room = INT64_MAX - l->used[metric - 1];
     size = size < room ? size : room;
     l->used[metric - 1] += size;
@@ -216,13 +220,15 @@ static int64_t bounded(struct loader *l, uint32_t metric, int64_t weight)
 static void load_sample(struct sink *s, const struct sample *m)
 {
     struct loader *l = loader_of(s);
+    struct sample *own;
 
-    if (is_well(l) && known(l, "thread", m->thread, l->p.thread.n) &&
-        known(l, "stack", m->stack, l->p.stack.n) &&
-        defined(l, "metric", m->metric, l->p.metric.n))
-        vec_push(&l->p.sample,
-                 ((struct sample){ m->time_ns, m->thread, m->stack, m->metric, m->cpu,
-                                   bounded(l, m->metric, m->weight), m->count }));
+    if (!is_well(l) || !known(l, "thread", m->thread, l->p.thread.n) ||
+        !known(l, "stack", m->stack, l->p.stack.n) ||
+        !defined(l, "metric", m->metric, l->p.metric.n))
+        return;
+    own = vec_add(&l->p.sample);
+    *own = *m;
+    own->weight = bounded(l, m->metric, m->weight);
 }
 
 static void load_span(struct sink *s, const struct span *x)
@@ -260,12 +266,12 @@ static void load_resolve(struct sink *s, uint32_t frame, const struct location *
 
     if (!has_room(l, "locations", first + n) || !defined(l, "frame", frame, l->p.frame.n))
         return;
-    for (size_t i = 0; i < n; i++)
+    vec_reserve(&l->p.location, first + n);
+    for (size_t i = 0; i < n; i++) {
         if (!defined(l, "function", chain[i].function, l->p.function.n))
             return;
-    vec_reserve(&l->p.location, first + n);
-    if (n)
-        memcpy(&l->p.location.v[first], chain, n * sizeof *chain);
+        l->p.location.v[first + i] = chain[i];
+    }
     l->p.location.n += n;
     l->p.chain.v[frame - 1] = (struct profile_chain){ (uint32_t)first, (uint32_t)n };
 }

@@ -1,8 +1,10 @@
 """Files of other tools, read: golden samples of each format, and what is wrong with bad ones."""
 import collections
+import fractions
 import gzip
 import json
 import pstats
+import random
 import subprocess
 import sys
 import unittest
@@ -238,6 +240,48 @@ class Valgrind(Case):
         for name, cost in self_by_name(path).items():
             if cost and name in ("spin", "one", "two", "main"):
                 self.assertIn(f"{cost:,}", done.stdout)
+
+    def test_callgrind_keeps_the_lines_of_inlined_code(self):
+        path = self.dir / "inlined.callgrind"
+        path.write_text("events: Ir\nfl=(1) a.c\nfn=(1) main\n5 10\nfi=(2) b.h\n7 20\n+1 30\n"
+                        "cfn=(2) leaf\ncalls=1 1\n8 100\nfe=(1)\n6 40\n\nfl=(2)\nfn=(2)\n1 100\n")
+        rows = report(path, "-n", "0", "--by", "line")["functions"]
+        self.assertEqual({(f["name"], f["file"], f["line"]): f["self"] for f in rows if f["self"]},
+                         {("main", "a.c", 5): 10, ("main", "a.c", 6): 40, ("main", "b.h", 7): 20,
+                          ("main", "b.h", 8): 30, ("leaf", "b.h", 1): 100})
+        total = {(f["name"], f["file"]): f["total"] for f in report(path, "-n", "0")["functions"]}
+        self.assertEqual(total, {("main", "a.c"): 200, ("main", "b.h"): 150, ("leaf", "b.h"): 100})
+
+    def test_functions_and_calls_cost_in_all_what_callgrind_says(self):
+        """A graph with far more ways than are told apart, no recursion, calls only downwards."""
+        rng = random.Random(7)
+        n, whole, text = 400, {}, []
+        for f in reversed(range(n)):
+            own = rng.randint(0, 999)
+            calls = [rng.randrange(f + 1, n) for _ in range(6)] if f < n - 1 else []
+            text.append((f, own, calls))
+        times = collections.Counter({0: 1000})
+        share = {}
+        for f, own, calls in reversed(text):  # callers first: how often each is called
+            share[f] = [(c, rng.randint(0, times[f])) for c in calls] if times[f] else []
+            for c, k in share[f]:
+                times[c] += k
+        for f, own, _ in text:  # callees first: cost in all of one call, as a fraction
+            whole[f] = fractions.Fraction(own)
+            if times[f]:
+                whole[f] += sum(whole[c] * k for c, k in share[f]) / times[f]
+        scale = 10**9 / whole[0] / 1000
+        lines = ["events: Ir"]
+        for f, own, _ in text:
+            lines += [f"fn=f{f}", f"1 {round(own * times[f] * scale)}"]
+            for i, (c, k) in enumerate(share[f]):
+                lines += [f"cfn=f{c}", f"calls={k} 1", f"{i + 2} {round(whole[c] * k * scale)}"]
+        path = self.dir / "ways.callgrind"
+        path.write_text("\n".join(lines) + "\n")
+        total = total_by_name(path)
+        for f in range(n):
+            self.assertAlmostEqual(total.get(f"f{f}", 0) / 1e9,
+                                   float(whole[f] * times[f] * scale) / 1e9, delta=1e-5)
 
     def test_cachegrind_costs_agree_with_its_summary(self):
         path = GOOD / "cachegrind/fg.cachegrind"
