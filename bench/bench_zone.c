@@ -238,45 +238,119 @@ static void amortised(const char *name, enum fathom_mode mode, long zones)
     fflush(stdout);
 }
 
-static void burn(double ns)
+/* A chain in which each step waits for the one before, and its end for the last: no clock is
+ * read before it is through. */
+__attribute__((noinline)) static void chain(uint64_t n)
 {
-    uint64_t until = fathom_now_ns() + (uint64_t)ns;
-
-    while (fathom_now_ns() < until)
-        __asm__ volatile("");
+    while (n) {
+        n = n * 3 * 0xaaaaaaaaaaaaaaabu - 1; /* times one, in two steps */
+        __asm__ volatile("" : "+r"(n));
+    }
 }
 
-/* Each burn is timed by the zone and by CLOCK_MONOTONIC around it; the smallest difference of
- * many counts, so that being switched off between the two clocks does not. */
-static void accuracy(double ns)
+/* Nothing before it is left and nothing after it has begun. */
+static uint64_t fenced(void)
 {
-    double best = 1e18;
-    static struct fathom_site *site;
+    uint64_t t;
 
-    if (!site)
-        site = fathom_site_get("burn", "bench", NULL, 0, 0);
-    for (int i = 0; i < 30; i++) {
-        struct fathom_zone z;
-        uint64_t from, to, before, after;
-        double inside;
+#if defined(__x86_64__)
+    __asm__ volatile("lfence" ::: "memory");
+    t = fathom_cycles();
+    __asm__ volatile("lfence" ::: "memory");
+#else
+    t = fathom_cycles();
+#endif
+    return t;
+}
 
-        from = fathom_now_ns();
-        before = fathom_cycles();
-        z = fathom_begin(site);
-        burn(ns);
-        fathom_end(&z);
-        after = fathom_cycles();
-        to = fathom_now_ns();
-        inside = (double)z.node->total;
-        z.node->total = 0;
-        /* the zone's ticks against those outside, in the outer clock */
-        inside = (double)(to - from) * inside / (double)(after - before);
-        inside = (inside > (double)(to - from) ? inside - (double)(to - from)
-                                               : (double)(to - from) - inside);
-        best = inside < best ? inside : best;
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The mean of the middle half: the counter moves in steps of ten nanoseconds on some machines,
+ * so that a median is one of two neighbours. */
+static double middle(double *list, int n)
+{
+    double sum = 0;
+
+    qsort(list, (size_t)n, sizeof *list, by_value);
+    for (int i = n / 4; i < n - n / 4; i++)
+        sum += list[i];
+    return sum / (n - n / 4 - n / 4);
+}
+
+struct reading { /* ticks: of the zone, and between fenced readings around it */
+    double zone, outside;
+};
+
+static struct reading read_zone(struct fathom_site *site, uint64_t n)
+{
+    uint64_t before = fenced(), had = 0;
+    struct fathom_zone z = fathom_begin(site);
+
+    had = z.node->total;
+    chain(n);
+    fathom_end(&z);
+    return (struct reading){ (double)(z.node->total - had), (double)(fenced() - before) };
+}
+
+static void take_inner(const struct fathom_stat *s, void *arg)
+{
+    if (!strcmp(s->name, "empty"))
+        *(double *)arg = s->raw_min_ns - s->min_ns;
+}
+
+/* Zone and truth are of the same run of the chain, so that whatever else goes on is in both:
+ * the truth is what lies between fenced readings, less what they read around an empty zone. */
+static void accuracy(const char *name, double ns, int times, double ns_per_tick)
+{
+    static double error[20000], truth[20000], list[20000];
+    struct fathom_site *site = fathom_site_get(name, "bench", NULL, 0, 0);
+    struct fathom_site *empty = fathom_site_get("empty", "bench", NULL, 0, 0);
+    double inner = 0, none;
+    uint64_t n;
+
+    for (int i = 0; i < 20000; i++)
+        list[i] = read_zone(empty, 0).outside;
+    none = middle(list, 20000);
+    for (int i = 0; i < 100; i++)
+        list[i] = read_zone(empty, 10000).outside;
+    middle(list, 100); /* sorts */
+    n = (uint64_t)(ns * 10000 / (list[0] * ns_per_tick));
+    fathom_each(NULL, 0, take_inner, &inner); /* what reports take off */
+    for (int i = 0; i < times; i++) {
+        struct reading r = read_zone(site, n);
+
+        truth[i] = (r.outside - none) * ns_per_tick;
+        error[i] = r.zone * ns_per_tick - inner - truth[i];
     }
-    printf("accuracy_%.0fus_error %.0f ns\naccuracy_%.0fus_error_pct %.3f %%\n", ns / 1e3, best,
-           ns / 1e3, 100 * best / ns);
+    ns = middle(truth, times);
+    printf("accuracy_%s_truth %.1f ns\naccuracy_%s_error %.2f ns\n", name, ns, name,
+           middle(error, times));
+    printf("accuracy_%s_error_pct %.3f %%\n", name, 100 * middle(error, times) / ns);
+}
+
+static double tick_length(void)
+{
+    double ns = seconds(CLOCK_MONOTONIC), ticks = (double)fathom_cycles();
+
+    while (seconds(CLOCK_MONOTONIC) - ns < 0.05)
+        ;
+    return (seconds(CLOCK_MONOTONIC) - ns) * 1e9 / ((double)fathom_cycles() - ticks);
+}
+
+static void accuracies(void)
+{
+    double ns_per_tick = tick_length();
+
+    accuracy("1us", 1e3, 20000, ns_per_tick);
+    accuracy("10us", 1e4, 4000, ns_per_tick);
+    accuracy("100us", 1e5, 400, ns_per_tick);
+    accuracy("1ms", 1e6, 60, ns_per_tick);
+    accuracy("10ms", 1e7, 40, ns_per_tick);
 }
 
 /* Ten operations of 50 us to 5 ms, with and without measuring, side by side. */
@@ -345,9 +419,7 @@ int main(int argc, char **argv)
 #endif
     }
     if (!percentiles) {
-        accuracy(1e3);
-        accuracy(1e5);
-        accuracy(1e7);
+        accuracies();
         overhead_of_pipeline();
     }
     amortised(percentiles ? "aggregate_percentiles" : "aggregate", FATHOM_MODE_AGGREGATE, zones);

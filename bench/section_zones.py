@@ -87,6 +87,7 @@ def main(fathom):
               f"{plain[0][kind + '_lost_trace']:.0f} trace records dropped, "
               f"{plain[0][kind + '_amortised']:.2f} ns of CPU each, {plain[0][kind + '_memory']:.1f} MiB")
         verdict.broken |= plain[0][kind + "_zones_counted"] != float(ZONES)
-    for name in ("accuracy_1us_error", "accuracy_100us_error", "accuracy_10000us_error"):
-        print(f"  {name} {best(plain, name):.0f} ns")
+    for length in ("1us", "10us", "100us", "1ms", "10ms"):
+        error = min((r[f"accuracy_{length}_error_pct"] for r in plain), key=abs)
+        verdict.line(f"accuracy at {length}", abs(error), "zones.accuracy", "%")
     return verdict.broken

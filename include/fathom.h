@@ -106,6 +106,7 @@ struct fathom_stat {
     double p50_ns, p90_ns, p99_ns, p999_ns;
     double bytes, bytes_per_s; /* operations; counters: the sum; gauges: the last value */
     double share;            /* self time / all self time of the report */
+    double raw_total_ns, raw_min_ns; /* as the clock read: the library's own part still in */
 };
 
 /* ---- Control ------------------------------------------------------------------------- */

@@ -85,7 +85,9 @@ struct live_header {
     uint64_t boot;                 /* live_boot_id(): whether these clocks still run */
     uint64_t cleared_ticks;        /* records that start before are of an earlier epoch */
     uint64_t epoch;                /* +1 by every clear: older threads hold nothing */
-    uint64_t inner_ticks, pair_ticks; /* what an empty zone measures, and costs */
+    struct live_cost { /* what an empty zone measures, and costs, in ticks */
+        uint64_t inner, pair;
+    } cost[2];                     /* plain, and with a fenced end */
     uint64_t lost[8];              /* enum fathom_loss; threads have their own as well */
     uint32_t pid, parent_pid;
     uint32_t n_sites, n_names, n_contexts, n_nodes;
@@ -125,6 +127,7 @@ struct live_thread {
     uint64_t node_page, ext_page; /* newest; older ones through slot 0 */
     uint64_t node_next, ext_next; /* next free slot in them; at a page's start: none */
     uint64_t spare[LIVE_SPARES];  /* empty scratch pages; the last one is for the trace */
+    uint64_t waiting[LIVE_SPARES]; /* full ones that a handler must not fold */
     uint32_t busy, trace_full;    /* busy: depth inside the library */
     uint64_t random, folded_ticks;
 };
@@ -132,12 +135,12 @@ struct live_thread {
 struct live_ext { /* operations, sampled sites, sites that allocate, gauges */
     uint64_t untimed, allocs;
     uint64_t bytes, work, alloc_bytes;         /* doubles, like all below */
-    uint64_t n, x, y, xx, xy, yy;              /* fit of ticks over bytes */
+    uint64_t x, xx, xy;                        /* fit of ticks over bytes */
     uint64_t ln, lx, ly, lxx, lxy;             /* of log ticks over log bytes */
     uint64_t t, tt, ty;                        /* of ticks over seconds since the start */
     uint64_t key[4], key_at, repeats;          /* sizes and tags seen last */
     uint64_t last, low, high;                  /* values of a gauge, use of a pool */
-    uint64_t skip, spare[3];
+    uint64_t skip, spare[6];
 };
 
 struct live_chunk {

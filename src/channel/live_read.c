@@ -255,6 +255,7 @@ static void describe(const struct live_view *v, struct live_node *n,
         n->kind = s->kind < LIVE_SITE_KINDS ? s->kind : LIVE_ZONE;
         n->is_demoted = s->demoted != 0;
         n->is_traced = FATHOM_GET_(s->mode) >= FATHOM_MODE_TRACE;
+        n->is_precise = FATHOM_GET_(s->mode) == FATHOM_MODE_PRECISE;
         n->backend = name_at(v, raw->backend);
         n->label = name_at(v, raw->label);
     } else if (raw->parent) {

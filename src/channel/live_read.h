@@ -28,7 +28,7 @@ struct live_node { /* times in ticks */
     const char *name, *file, *func, *group, *backend, *label;
     uint64_t count, total, min, max, first;
     double squares;
-    bool is_open, is_demoted, is_traced;
+    bool is_open, is_demoted, is_traced, is_precise;
     uint64_t open_since;
     const uint64_t *hist;       /* LIVE_BUCKETS words, or NULL: read each with live_word */
     const struct live_ext *ext; /* or NULL: likewise */

@@ -67,26 +67,26 @@ static uint64_t untimed(const struct live_node *n)
 /* Time of each node without what measuring took, children before parents. */
 static void add_up(struct import *m)
 {
-    double inner = (double)m->v.head.inner_ticks, pair = (double)m->v.head.pair_ticks;
-
     for (uint32_t i = m->v.n_nodes; i-- > 0;) {
         const struct live_node *n = &m->v.node[i];
         double timed = (double)(n->count - untimed(n)), total = (double)n->total;
+        const struct live_cost *cost = &m->v.head.cost[n->is_precise];
+        double pair = timed * (double)cost->pair;
         uint32_t up = n->parent;
 
         if (timed > 0)
             total *= (double)n->count / timed;
         if (n->is_open && m->last > n->open_since)
             total += (double)(m->last - n->open_since);
-        total -= (double)n->count * inner + m->below[i] * pair;
+        total -= (double)n->count * (double)cost->inner + m->below[i];
         m->total[i] = total > 0 ? total : 0;
         while (up != LIVE_NO_NODE && !m->stack[up])
             up = m->v.node[up].parent;
         if (up != LIVE_NO_NODE && m->stack[i]) {
             m->children[up] += m->total[i];
-            m->below[up] += m->below[i] + timed;
+            m->below[up] += m->below[i] + pair;
         }
-        m->z->overhead_ns += (uint64_t)(timed * pair * m->ns_per_tick);
+        m->z->overhead_ns += (uint64_t)(pair * m->ns_per_tick);
         m->z->zones += n->count;
     }
 }

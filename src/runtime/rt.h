@@ -92,6 +92,9 @@ void rt_thread_reset(struct live_thread *t, bool locked);
 /* The same when there was a clear(), unless a handler has interrupted the counting: then it
  * is left for later. */
 void rt_thread_forget(struct live_thread *t);
+/* Whether N or a zone around it is between the steps of its counting: then the caller is in a
+ * handler that has interrupted it. */
+bool rt_is_counting(const struct fathom_node_ *n);
 void rt_thread_refresh(struct live_thread *t); /* modes of sites to nodes; lock held */
 void rt_thread_tell(struct live_thread *t); /* that there was one; by others, lock held */
 struct live_thread *rt_thread_new(uint32_t tid); /* state 3 until the caller says */
@@ -107,12 +110,16 @@ struct fathom_node_ *rt_child(struct live_thread *t, struct fathom_node_ *parent
 struct fathom_node_ *rt_node_new(struct live_thread *t, struct fathom_node_ *parent,
                                  const struct rt_key *key);
 struct live_ext *rt_ext(struct live_thread *t, struct fathom_node_ *n);
+/* Go to N, timed or only counted as its site wants; and the clock it is to end with. */
+struct fathom_zone rt_begin(struct live_thread *t, struct fathom_node_ *n);
+uint64_t rt_end_ticks(const struct fathom_node_ *n);
 
 /* rt_page.c */
 uint64_t rt_ring_page(uint64_t next); /* the page a ring's word is in or has just filled; 0 */
 struct fathom_node_ *rt_record_node(uint64_t word);
 /* Add a page's records to the histograms of their nodes, and empty it. */
 void rt_fold(struct live_thread *t, uint64_t page);
+void rt_fold_waiting(struct live_thread *t);
 void rt_write(struct live_thread *t, struct fathom_node_ *n, uint64_t start, uint64_t d,
               const uint64_t *value);
 
@@ -121,7 +128,6 @@ void rt_clock_init(struct live_header *h);
 void rt_clock_refine(void); /* waits 2 ms in the first 2 ms */
 void rt_clock_note(void);
 uint64_t rt_ticks(void); /* of the clock zones use */
-double rt_log2(double x); /* to 1e-4, without libm */
 
 /* rt_control.c */
 int rt_prepare(void); /* map the region with what the environment says, measure nothing yet */
@@ -133,6 +139,17 @@ void rt_helper_forget(void); /* in a child: it did not come along */
 
 /* rt_fork.c */
 void rt_fork_init(void);
+
+/* After everything before it: the end of a precise zone. */
+static inline uint64_t rt_fenced_cycles(void)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("lfence" ::: "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+    return fathom_cycles();
+}
 
 static inline void rt_put(uint64_t *at, uint64_t x)
 {

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "channel/live_read.h"
 
-enum { TRIES = 7, PAIRS = 64, ENOUGH_NS = 2000000, NOTE_TICKS = 1 << 28 };
+enum { TRIES = 7, PAIRS = 64, CHUNKS = 20, ENOUGH_NS = 2000000, NOTE_TICKS = 1 << 28 };
 
 uint64_t fathom_now_ns(void)
 {
@@ -77,22 +77,49 @@ static void read_both(uint64_t *ticks, uint64_t *ns)
     }
 }
 
-/* What a zone finds between its own two readings, and what both cost the program. */
+/* What a zone finds between its own two readings, and what both cost the program, by the code
+ * of a zone on a node and a page of its own.  The least of many means: a counter that moves in
+ * steps of ten nanoseconds makes single readings up to a step too short. */
+static struct live_cost cost_of(bool slow, bool fenced)
+{
+    static uint64_t page[LIVE_PAGE / 8] __attribute__((aligned(4096)));
+    uint64_t ring;
+    struct live_cost cost = { UINT64_MAX, UINT64_MAX };
+    struct fathom_node_ node = { .min = UINT64_MAX, .ring = &ring };
+
+    for (int chunk = 0; chunk < CHUNKS; chunk++) {
+        uint64_t from = slow ? clock_mono_ns() : fathom_cycles(), start = 0, now = 0;
+        uint64_t before = node.total;
+
+        ring = (uint64_t)(uintptr_t)page + LIVE_HEAD;
+        for (int i = 0; i < PAIRS; i++) {
+            start = slow ? clock_mono_ns() : fathom_cycles();
+            FATHOM_PUT_(node.open, start);
+            now = slow ? clock_mono_ns() : fenced ? rt_fenced_cycles() : fathom_cycles();
+            fathom_count_(&node, start, now - start);
+        }
+        cost.pair = now - from < cost.pair ? now - from : cost.pair;
+        cost.inner = node.total - before < cost.inner ? node.total - before : cost.inner;
+    }
+    cost.inner = (cost.inner + PAIRS / 2) / PAIRS;
+    cost.pair = (cost.pair + PAIRS / 2) / PAIRS;
+    return cost;
+}
+
+static void keep_least(struct live_cost *to, struct live_cost c)
+{
+    if (!to->pair || c.inner < to->inner)
+        rt_put(&to->inner, c.inner);
+    if (!to->pair || c.pair < to->pair)
+        rt_put(&to->pair, c.pair);
+}
+
+/* Once at the start, and again at each report: a processor that was slow then costs less
+ * later.  With the lock held, for the page. */
 static void measure_overhead(struct live_header *h)
 {
-    uint64_t inner = UINT64_MAX, first = rt_ticks(), last = first;
-
-    for (int i = 0; i < PAIRS; i++) {
-        uint64_t now = rt_ticks();
-
-        if (now - last < inner)
-            inner = now - last;
-        last = now;
-    }
-    h->inner_ticks = inner;
-    h->pair_ticks = 2 * (last - first) / PAIRS;
-    if (h->pair_ticks > 4 * inner)
-        h->pair_ticks = 4 * inner; /* interrupted */
+    keep_least(&h->cost[0], rt.slow_clock ? cost_of(true, false) : cost_of(false, false));
+    keep_least(&h->cost[1], rt.slow_clock ? cost_of(true, true) : cost_of(false, true));
 }
 
 void rt_clock_init(struct live_header *h)
@@ -139,17 +166,7 @@ void rt_clock_refine(void)
     rt_lock();
     rt_put(&h->last_ticks, ticks);
     rt_put(&h->last_ns, ns);
+    measure_overhead(h);
     rt_unlock();
     errno = saved;
-}
-
-/* log2(m) for m in [1,2) by the series of artanh: x = (m-1)/(m+1), 2/ln2 (x + x^3/3 + ...). */
-double rt_log2(double x)
-{
-    uint64_t bits = live_bits(x);
-    int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
-    double m = live_double((bits & 0xfffffffffffffu) | (uint64_t)1023 << 52);
-    double y = (m - 1) / (m + 1), y2 = y * y;
-
-    return exponent + 2.885390081777927 * y * (1 + y2 * (1 / 3.0 + y2 * (1 / 5.0 + y2 / 7.0)));
 }

@@ -47,50 +47,80 @@ static uint32_t bounded_label(struct fathom_node_ *parent, uint32_t site_id, con
 
 static struct live_thread *usable(struct fathom_site *s)
 {
-    struct live_thread *t = rt_site_usable(s) ? rt_thread() : NULL;
+    struct live_thread *t = rt_of(fathom_thread_now_);
 
-    if (t && FATHOM_RARE_(rt_was_cleared(t)))
+    if (FATHOM_RARE_(!t || !(FATHOM_GET_(s->mode) & 1)))
+        t = rt_site_usable(s) ? rt_thread() : NULL;
+    if (FATHOM_RARE_(t && rt_was_cleared(t)))
         rt_thread_forget(t);
     return t;
 }
 
 /* ---- Operations ---- */
 
+static bool is_backend(const struct fathom_node_ *n, const char *backend)
+{
+    const char *known = rt_name_text(n->backend);
+
+    if (!backend)
+        return !n->backend;
+    while (*known && *known == *backend) {
+        known++;
+        backend++;
+    }
+    return *known == *backend;
+}
+
+/* Found by place and the address of the backend's text, but believed by the text itself. */
+static struct fathom_node_ *op_node(struct live_thread *t, struct fathom_site *s,
+                                    const char *backend)
+{
+    struct fathom_node_ *cur = t->hot.cur;
+    struct rt_key key = { s, s->id, LIVE_IS_OP, 0, 0 };
+    uint32_t slot = (fathom_slot_(cur, s) ^ (uint32_t)((uintptr_t)backend * 0x9e3779b1u >> 24)) %
+                    FATHOM_CACHE_;
+    struct fathom_node_ *n = t->hot.cache[slot];
+
+    if (n && n->parent == cur && FATHOM_GET_(n->site) == s && !n->label && is_backend(n, backend))
+        return n;
+    key.backend = find_name(backend);
+    n = rt_child(t, cur, &key);
+    if (n)
+        t->hot.cache[slot] = n;
+    return n;
+}
+
 struct fathom_op fathom_op_begin_(struct fathom_site *s, uint64_t bytes, const char *backend)
 {
     struct fathom_op op = { { NULL, 0 }, bytes, 0, 0 };
     struct live_thread *t = usable(s);
-    struct rt_key key = { s, s->id, LIVE_IS_OP, 0, 0 };
-    struct fathom_node_ *n;
+    struct fathom_node_ *n = t ? op_node(t, s, backend) : NULL;
 
-    if (!t)
-        return op;
-    key.backend = find_name(backend);
-    n = rt_child(t, t->hot.cur, &key);
-    if (!n)
-        return op;
-    op.zone.node = n;
-    FATHOM_PUT_(t->hot.cur, n);
-    FATHOM_ORDER_();
-    if (!(FATHOM_GET_(n->special) & LIVE_COUNTED))
-        op.zone.start = rt_ticks();
-    FATHOM_PUT_(n->open, op.zone.start);
+    if (n)
+        op.zone = rt_begin(t, n);
     return op;
 }
 
+/* log2 to 0.001: the exponent and a parabola of the rest.  Slopes are all it is for. */
+static double rough_log2(uint64_t bits)
+{
+    double f = live_double((bits & 0xfffffffffffffu) | (uint64_t)1023 << 52) - 1;
+
+    return (double)((int64_t)(bits >> 52) - 1023) + f * (1.4232 + f * (-0.5846 + f * 0.1614));
+}
+
+/* What the lines through size, through its logarithm and through time are drawn from.  The
+ * sums of 1, ticks and their squares are the node's own. */
 static void fit(struct live_ext *x, double bytes, double ticks, double seconds)
 {
-    rt_fadd(&x->n, 1);
     rt_fadd(&x->x, bytes);
-    rt_fadd(&x->y, ticks);
     rt_fadd(&x->xx, bytes * bytes);
     rt_fadd(&x->xy, bytes * ticks);
-    rt_fadd(&x->yy, ticks * ticks);
     rt_fadd(&x->t, seconds);
     rt_fadd(&x->tt, seconds * seconds);
     rt_fadd(&x->ty, seconds * ticks);
     if (bytes > 0 && ticks > 0) {
-        double lx = rt_log2(bytes), ly = rt_log2(ticks);
+        double lx = rough_log2(live_bits(bytes)), ly = rough_log2(live_bits(ticks));
 
         rt_fadd(&x->ln, 1);
         rt_fadd(&x->lx, lx);
@@ -104,8 +134,6 @@ static void note_repeat(struct live_ext *x, const struct fathom_op *op)
 {
     uint64_t key = (op->bytes * 0x9e3779b97f4a7c15u ^ op->tag) | 1;
 
-    if (!op->tag)
-        return;
     for (int i = 0; i < 4; i++) {
         if (x->key[i] == key) {
             rt_add(&x->repeats, 1);
@@ -115,32 +143,36 @@ static void note_repeat(struct live_ext *x, const struct fathom_op *op)
     rt_put(&x->key[x->key_at++ % 4], key);
 }
 
+/* Everything before the node is left: a handler with the same operation is then below it. */
 void fathom_op_end_(struct fathom_op *op)
 {
     struct fathom_node_ *n = op->zone.node;
     struct live_thread *t = rt_of(fathom_thread_now_);
-    struct live_ext *x = t ? rt_ext(t, n) : NULL;
-    struct fathom_zone z = op->zone;
-    uint64_t ticks;
+    uint64_t start = op->zone.start, ticks = start ? rt_end_ticks(n) - start : 0;
+    struct live_ext *x;
 
     if (!t)
         return;
-    if (!z.start) {
-        rt_add(&n->count, 1);
-        if (x)
-            rt_add(&x->untimed, 1);
-        FATHOM_PUT_(t->hot.cur, n->parent);
-        return;
+    if (FATHOM_RARE_(FATHOM_GET_(n->special) & LIVE_TOLD))
+        rt_thread_forget(t);
+    if (start) {
+        FATHOM_PUT_(n->open, 1);
+        FATHOM_ORDER_();
+        fathom_count_(n, start, ticks);
     }
-    fathom_end_(&z);
-    ticks = rt_ticks() - z.start;
-    if (!x)
-        return;
-    rt_fadd(&x->bytes, (double)op->bytes);
-    rt_fadd(&x->work, (double)op->work);
-    fit(x, (double)op->bytes, (double)ticks,
-        (double)(z.start - rt.head->start_ticks) / 1e9);
-    note_repeat(x, op);
+    x = rt_ext(t, n);
+    if (x) {
+        rt_fadd(&x->bytes, (double)op->bytes);
+        if (op->work)
+            rt_fadd(&x->work, (double)op->work);
+        if (start)
+            fit(x, (double)op->bytes, (double)ticks,
+                (double)(start - rt.head->start_ticks) * 1e-9);
+        if (op->tag)
+            note_repeat(x, op);
+    }
+    FATHOM_ORDER_();
+    FATHOM_PUT_(t->hot.cur, n->parent);
 }
 
 /* The operation moves to another line of the report: it began there. */
@@ -258,8 +290,10 @@ void fathom_event_(struct fathom_site *s, double value, uint64_t id, const char 
     }
     if ((s->kind == LIVE_COUNTER || s->kind == LIVE_GAUGE) && (x = rt_ext(t, n))) {
         rt_fadd(&x->bytes, value);
-        set_value(x, s->kind == LIVE_COUNTER ? live_double(x->bytes) : value, n->count == 0);
-        bits = x->last;
+        if (s->kind == LIVE_GAUGE)
+            set_value(x, value, n->count == 0);
+        else
+            bits = x->bytes; /* a trace shows the sum so far */
     }
     rt_add(&n->count, 1);
     if (is_traced(n, t) && s->kind == LIVE_INSTANT)

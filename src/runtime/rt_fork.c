@@ -125,6 +125,7 @@ static void keep_tree(struct live_thread *own)
     own->oldest = own->ext_page = own->ext_next = own->hot.ring[0] = own->hot.ring[1] = 0;
     own->busy = own->trace_full = 0;
     memset(own->spare, 0, sizeof own->spare);
+    memset(own->waiting, 0, sizeof own->waiting);
     for (uint64_t page = own->node_page; page;
          page = ((struct live_slot0 *)(uintptr_t)page)->next)
         for (int i = 1; i < LIVE_NODES_PER_PAGE; i++) {

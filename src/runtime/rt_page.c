@@ -233,7 +233,7 @@ static void demote_busiest(struct live_thread *t, uint64_t page)
 
     t->folded_ticks = now;
     if (rt.budget <= 0 || took == now ||
-        (double)(LIVE_RECORDS * rt.head->pair_ticks) < rt.budget * (double)took)
+        (double)(LIVE_RECORDS * rt.head->cost[0].pair) < rt.budget * (double)took)
         return;
     for (int i = 0; i < LIVE_RECORDS; i++) { /* Boyer-Moore: the site of most records */
         uint32_t id = r[2 * i] ? rt_record_node(r[2 * i + 1])->site_id : 0;
@@ -246,13 +246,46 @@ static void demote_busiest(struct live_thread *t, uint64_t page)
         rt_site_demote(best);
 }
 
+/* Whether this is a handler that has interrupted a record's being written: taken, but not yet
+ * put down. */
+static bool is_nested(const struct live_thread *t, const struct fathom_node_ *n)
+{
+    const struct fathom_node_ *cur = FATHOM_GET_(t->hot.cur);
+
+    return t->busy > 1 || rt_is_counting(cur == n ? n->parent : cur);
+}
+
+void rt_fold_waiting(struct live_thread *t)
+{
+    for (int i = 0; i < LIVE_SPARES; i++) {
+        uint64_t page = __atomic_exchange_n(&t->waiting[i], 0, __ATOMIC_RELAXED);
+
+        if (page) {
+            rt_fold(t, page);
+            give_back(t, page);
+        }
+    }
+}
+
+/* A full scratch page: to the histograms, now or when nothing of it can still be on its way. */
+static void finish_page(struct live_thread *t, uint64_t page, bool nested)
+{
+    for (int i = 0; nested && i < LIVE_SPARES; i++)
+        if (rt_swap_if(&t->waiting[i], 0, page))
+            return;
+    rt_fold(t, page);
+    give_back(t, page);
+    if (!nested)
+        rt_fold_waiting(t);
+}
+
 /* Memory is out: the one scratch page is folded where it is.  A handler's record that comes
  * meanwhile has no place. */
-static bool turn_in_place(struct live_thread *t)
+static bool turn_in_place(struct live_thread *t, bool nested)
 {
     uint64_t *ring = &t->hot.ring[0], page = rt_ring_page(FATHOM_GET_(*ring));
 
-    if (!page || t->busy > 1) {
+    if (!page || nested) {
         rt_bump(&t->lost[FATHOM_LOST_UNTRACED], 1);
         return false;
     }
@@ -277,7 +310,7 @@ static uint64_t open_page(uint64_t *ring, uint64_t fresh)
 }
 
 /* Make room in a ring whose page is full.  False: there is none to be had. */
-static bool turn_page(struct live_thread *t, int which)
+static bool turn_page(struct live_thread *t, int which, bool nested)
 {
     uint64_t *ring = &t->hot.ring[which];
     uint64_t fresh = which ? trace_page(t) : scratch_page(t), full;
@@ -287,7 +320,7 @@ static bool turn_page(struct live_thread *t, int which)
         return true;
     }
     if (!fresh)
-        return turn_in_place(t);
+        return turn_in_place(t, nested);
     full = open_page(ring, fresh);
     if (full == LIVE_NO_PAGE) {
         give_back(t, fresh);
@@ -300,8 +333,7 @@ static bool turn_page(struct live_thread *t, int which)
     if (which) {
         rt_put(full ? &chunk_at(full)->next : &t->oldest, fresh);
     } else if (full) {
-        rt_fold(t, full);
-        give_back(t, full);
+        finish_page(t, full, nested);
     }
     return true;
 }
@@ -337,7 +369,7 @@ static void put_record(struct live_thread *t, struct fathom_node_ *n, uint64_t s
             return;
         }
         step_back(ring);
-        if (!turn_page(t, which))
+        if (!turn_page(t, which, is_nested(t, n)))
             return;
     }
     rt_bump(&t->lost[FATHOM_LOST_SIGNAL], 1);

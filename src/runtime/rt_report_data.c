@@ -26,7 +26,7 @@ static void json_times(struct rt_out *o, const struct result *r, const struct ro
         { "total_ns", w->total }, { "self_ns", w->self },     { "mean_ns", w->mean },
         { "min_ns", w->min },     { "max_ns", w->max },       { "stddev_ns", w->stddev },
         { "first_ns", w->first }, { "p50_ns", w->p50 },       { "p90_ns", w->p90 },
-        { "p99_ns", w->p99 },     { "p999_ns", w->p999 },
+        { "p99_ns", w->p99 },     { "p999_ns", w->p999 },   { "raw_total_ns", w->raw_total },
         { "share", r->all_ns > 0 ? w->self / r->all_ns : 0 },
     };
 
@@ -106,6 +106,8 @@ static void json_quality(struct rt_out *o, const struct result *r)
         rt_out_printf(o, "%s\"%s\":%llu", c ? "," : "", cause[c], (unsigned long long)r->lost[c]);
     rt_out_str(o, "}");
     number(o, "overhead_ns", r->overhead_ns);
+    number(o, "zone_cost_ns", (double)r->view.head.cost[0].pair * r->ns_per_tick);
+    number(o, "zone_inner_ns", (double)r->view.head.cost[0].inner * r->ns_per_tick);
     number(o, "zones", (double)r->calls);
     number(o, "memory_bytes", (double)fathom_memory_bytes());
 }
@@ -227,7 +229,8 @@ static void to_stat(const struct result *r, uint32_t i, struct fathom_stat *s, c
         w->file, w->line, (int)w->kind, w->count, w->count - w->untimed, w->open, w->total,
         w->self, w->min, w->max, w->mean, w->stddev, w->first, w->p50, w->p90, w->p99, w->p999,
         w->kind == LIVE_GAUGE || w->kind == LIVE_POOL ? w->last : w->bytes, w->throughput,
-        r->all_ns > 0 ? w->self / r->all_ns : 0 };
+        r->all_ns > 0 ? w->self / r->all_ns : 0, w->raw_total,
+        w->count > w->untimed ? (double)w->min_ticks * r->ns_per_tick : 0 };
 }
 
 /* Visiting by falling self time without memory of its own: the next smaller each time. */

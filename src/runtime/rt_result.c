@@ -105,8 +105,7 @@ static void add_ext(struct row *w, const struct live_ext *x)
     w->bytes += ext_word(&x->bytes);
     w->work += ext_word(&x->work);
     w->alloc_bytes += ext_word(&x->alloc_bytes);
-    w->n += ext_word(&x->n), w->x += ext_word(&x->x), w->y += ext_word(&x->y);
-    w->xx += ext_word(&x->xx), w->xy += ext_word(&x->xy), w->yy += ext_word(&x->yy);
+    w->x += ext_word(&x->x), w->xx += ext_word(&x->xx), w->xy += ext_word(&x->xy);
     w->ln += ext_word(&x->ln), w->lx += ext_word(&x->lx), w->ly += ext_word(&x->ly);
     w->lxx += ext_word(&x->lxx), w->lxy += ext_word(&x->lxy);
     w->t += ext_word(&x->t), w->tt += ext_word(&x->tt), w->ty += ext_word(&x->ty);
@@ -135,6 +134,11 @@ static void add_node(struct merge *m, struct row *w, const struct live_node *n)
         w->first = (double)n->first * ns;
     if (n->ext)
         add_ext(w, n->ext);
+    if (n->ext && n->kind == LIVE_OP) {
+        w->n += (double)n->count - (double)live_word(&n->ext->untimed);
+        w->y += (double)n->total;
+        w->yy += n->squares;
+    }
     w->count += n->count;
     w->raw_total += total;
     w->mean += (double)n->total; /* of ended ones, divided later */
@@ -148,6 +152,7 @@ static void add_node(struct merge *m, struct row *w, const struct live_node *n)
     if (total * ns > w->thread_max)
         w->thread_max = total * ns;
     w->demoted |= n->is_demoted;
+    w->precise |= n->is_precise;
     if (n->hist)
         for (int i = 0; i < LIVE_BUCKETS; i++) {
             uint64_t c = live_word(&n->hist[i]);
@@ -216,50 +221,56 @@ static double positive(double x)
     return x > 0 ? x : 0;
 }
 
-static void finish_times(struct result *r, struct row *w, double inner, double outer)
+static double timed_calls(const struct row *w)
 {
-    double timed = (double)(w->count - (w->untimed < w->count ? w->untimed : w->count));
-    double mean = timed > 0 ? w->mean / timed : 0, variance;
+    return w->untimed < w->count ? (double)(w->count - w->untimed) : 0;
+}
+
+/* Off each call goes what an empty zone would measure, off a zone also what those inside it
+ * cost.  How that was spread over its calls is not known: least and most keep it. */
+static void finish_times(struct result *r, struct row *w)
+{
+    double ns = r->ns_per_tick, inner = (double)r->view.head.cost[w->precise].inner;
+    double timed = timed_calls(w), mean = timed > 0 ? w->mean / timed : 0, variance;
 
     if (timed > 0 && w->untimed > 0)
         w->raw_total = mean * (double)w->count; /* every call counted, some timed */
     variance = timed > 1 ? (w->squares - timed * mean * mean) / (timed - 1) : 0;
-    w->stddev = rt_sqrt(positive(variance)) * r->ns_per_tick;
-    w->mean = positive(mean - inner) * r->ns_per_tick;
-    w->min = timed > 0 ? positive((double)w->min_ticks - inner) * r->ns_per_tick : 0;
-    w->max = positive((double)w->max_ticks - inner) * r->ns_per_tick;
-    w->first = positive(w->first - inner * r->ns_per_tick);
-    w->p50 = positive(rt_percentile(w, 0.5, r->ns_per_tick) - inner * r->ns_per_tick);
-    w->p90 = positive(rt_percentile(w, 0.9, r->ns_per_tick) - inner * r->ns_per_tick);
-    w->p99 = positive(rt_percentile(w, 0.99, r->ns_per_tick) - inner * r->ns_per_tick);
-    w->p999 = positive(rt_percentile(w, 0.999, r->ns_per_tick) - inner * r->ns_per_tick);
-    w->total = positive(w->raw_total - (double)w->count * inner -
-                        w->below_calls * (inner + outer)) * r->ns_per_tick;
+    w->stddev = rt_sqrt(positive(variance)) * ns;
+    w->mean = positive(mean - inner) * ns;
+    w->min = timed > 0 ? positive((double)w->min_ticks - inner) * ns : 0;
+    w->max = positive((double)w->max_ticks - inner) * ns;
+    w->first = positive(w->first - inner * ns);
+    w->p50 = positive(rt_percentile(w, 0.5, ns) - inner * ns);
+    w->p90 = positive(rt_percentile(w, 0.9, ns) - inner * ns);
+    w->p99 = positive(rt_percentile(w, 0.99, ns) - inner * ns);
+    w->p999 = positive(rt_percentile(w, 0.999, ns) - inner * ns);
+    w->total = positive(w->raw_total - (double)w->count * inner - w->below_ticks) * ns;
+    w->raw_total *= ns;
     if (w->total > 0 && !w->open && w->count)
         w->mean = w->total / (double)w->count; /* of what is shown, so that figures agree */
 }
 
 static void roll_up(struct result *r)
 {
-    double inner = (double)r->view.head.inner_ticks;
-    double outer = positive((double)r->view.head.pair_ticks - inner);
-
     for (uint32_t i = r->n; i-- > 0;) {
-        struct row *w = &r->row[i];
+        struct row *w = &r->row[i], *up = w->parent == LIVE_NO_NODE ? NULL : &r->row[w->parent];
+        double cost = timed_calls(w) * (double)r->view.head.cost[w->precise].pair;
 
-        if (row_is_timed(w))
-            r->calls += w->count - (w->untimed < w->count ? w->untimed : w->count);
-        if (w->parent != LIVE_NO_NODE && is_nested(w)) {
-            r->row[w->parent].below_calls += w->below_calls + (double)(w->count - w->untimed);
-            r->row[w->parent].children_calls += (double)w->count;
-        } else if (w->parent != LIVE_NO_NODE && w->kind == LIVE_CONTEXT) {
-            r->row[w->parent].below_calls += w->below_calls;
+        if (row_is_timed(w)) {
+            r->calls += (uint64_t)timed_calls(w);
+            r->overhead_ns += cost * r->ns_per_tick;
+        }
+        if (up && is_nested(w)) {
+            up->below_ticks += w->below_ticks + cost;
+            up->children_calls += (double)w->count;
+        } else if (up && w->kind == LIVE_CONTEXT) {
+            up->below_ticks += w->below_ticks;
         }
     }
     for (uint32_t i = 0; i < r->n; i++)
         if (row_is_timed(&r->row[i]))
-            finish_times(r, &r->row[i], inner, outer);
-    r->overhead_ns = (double)r->calls * (double)r->view.head.pair_ticks * r->ns_per_tick;
+            finish_times(r, &r->row[i]);
 }
 
 /* A context has no clock of its own: its time is that of what is in it. */

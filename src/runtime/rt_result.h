@@ -19,10 +19,12 @@ struct row {
     /* Raw, for rules: sums of struct live_ext as numbers, ticks as ns where y is meant. */
     double n, x, y, xx, xy, yy, ln, lx, ly, lxx, lxy, t, tt, ty;
     double allocs, alloc_bytes, repeats, last, low, high;
-    double children_calls, below_calls; /* direct, and all below */
-    bool demoted;
+    double children_calls; /* direct */
+    double below_ticks;    /* what all zones below cost */
+    bool demoted, precise;
     uint64_t *hist; /* LIVE_BUCKETS words or NULL; in ticks */
-    double raw_total, squares;
+    double raw_total; /* ns, nothing taken off */
+    double squares;
     uint64_t min_ticks, max_ticks;
 };
 

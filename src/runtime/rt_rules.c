@@ -147,7 +147,7 @@ static void rule_batch(struct collection *c, uint32_t i)
 static void rule_tiny(struct collection *c, uint32_t i)
 {
     const struct row *w = &c->r->row[i];
-    double pair = (double)c->r->view.head.pair_ticks * c->r->ns_per_tick, part;
+    double pair = (double)c->r->view.head.cost[w->precise].pair * c->r->ns_per_tick, part;
     struct rt_advice *a;
 
     if (w->kind != LIVE_ZONE || w->untimed || w->count < 1000 || w->mean >= 10 * pair)

@@ -221,9 +221,15 @@ void rt_thread_tell(struct live_thread *t)
     each_node(t, tell_node);
 }
 
+static void zero_records(uint64_t page)
+{
+    if (page)
+        zero_words(page + LIVE_HEAD, LIVE_PAGE - LIVE_HEAD);
+}
+
 void rt_thread_reset(struct live_thread *t, bool locked)
 {
-    uint64_t epoch, page = rt_ring_page(FATHOM_GET_(t->hot.ring[0]));
+    uint64_t epoch;
 
     t->busy++;
     do {
@@ -232,8 +238,9 @@ void rt_thread_reset(struct live_thread *t, bool locked)
         for (int i = 0; i < FATHOM_LOST_CAUSES; i++)
             rt_put(&t->lost[i], 0);
         free_trace(t, locked);
-        if (page)
-            zero_words(page + LIVE_HEAD, LIVE_PAGE - LIVE_HEAD);
+        zero_records(rt_ring_page(FATHOM_GET_(t->hot.ring[0])));
+        for (int i = 0; i < LIVE_SPARES; i++)
+            zero_records(t->waiting[i]);
         __atomic_store_n(&t->trace_full, 0, __ATOMIC_RELAXED);
         __atomic_exchange_n(&t->epoch, epoch, __ATOMIC_SEQ_CST);
         rt_thread_refresh(t);
@@ -241,11 +248,9 @@ void rt_thread_reset(struct live_thread *t, bool locked)
     t->busy--;
 }
 
-/* Whether a zone between the root and here is between the steps of its counting, which only a
- * signal handler can find. */
-static bool is_counting(const struct live_thread *t)
+bool rt_is_counting(const struct fathom_node_ *n)
 {
-    for (const struct fathom_node_ *n = FATHOM_GET_(t->hot.cur); n; n = n->parent)
+    for (; n; n = n->parent)
         if (FATHOM_GET_(n->open) == 1)
             return true;
     return false;
@@ -253,7 +258,7 @@ static bool is_counting(const struct live_thread *t)
 
 void rt_thread_forget(struct live_thread *t)
 {
-    if (rt_was_cleared(t) && !t->busy && !is_counting(t))
+    if (rt_was_cleared(t) && !t->busy && !rt_is_counting(FATHOM_GET_(t->hot.cur)))
         rt_thread_reset(t, false);
 }
 
@@ -435,6 +440,7 @@ static void thread_end(void *arg)
         return;
     if (rt_was_cleared(t))
         rt_thread_reset(t, false);
+    rt_fold_waiting(t);
     if (rt_ring_page(t->hot.ring[0]))
         rt_fold(t, rt_ring_page(t->hot.ring[0]));
     rt_lock_threads();

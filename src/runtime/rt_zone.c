@@ -139,7 +139,7 @@ static bool is_turn(struct live_thread *t, struct fathom_node_ *n, struct live_e
     return false;
 }
 
-static inline struct fathom_zone begin_special(struct live_thread *t, struct fathom_node_ *n)
+struct fathom_zone rt_begin(struct live_thread *t, struct fathom_node_ *n)
 {
     struct fathom_zone z = { n, 0 };
     uint32_t special = FATHOM_GET_(n->special);
@@ -172,7 +172,7 @@ static struct fathom_zone begin_first(struct fathom_site *s)
         return none;
     t = rt_thread();
     n = t ? fathom_child_(&t->hot, s) : NULL;
-    return n ? begin_special(t, n) : none;
+    return n ? rt_begin(t, n) : none;
 }
 
 struct fathom_zone fathom_begin_(struct fathom_site *s)
@@ -183,39 +183,32 @@ struct fathom_zone fathom_begin_(struct fathom_site *s)
     if (t && FATHOM_GET_(s->mode) == 3) {
         n = t->cache[fathom_slot_(t->cur, s)];
         if (n && n->parent == t->cur && FATHOM_GET_(n->site) == s)
-            return begin_special(rt_of(t), n);
+            return rt_begin(rt_of(t), n);
     }
     return begin_first(s);
 }
 
-static uint64_t fenced_cycles(void)
+uint64_t rt_end_ticks(const struct fathom_node_ *n)
 {
-#if defined(__x86_64__)
-    __asm__ volatile("lfence" ::: "memory");
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
-#endif
-    return fathom_cycles();
+    uint32_t special = FATHOM_GET_(n->special);
+
+    return special & LIVE_SLOW_CLOCK ? fathom_now_ns()
+           : special & LIVE_PRECISE  ? rt_fenced_cycles()
+                                     : fathom_cycles();
 }
 
 void fathom_end_(struct fathom_zone *z)
 {
     struct fathom_node_ *n = z->node;
     struct live_thread *t = rt_of(fathom_thread_now_);
-    uint32_t special = FATHOM_GET_(n->special);
-    uint64_t now;
+    uint64_t now = rt_end_ticks(n);
 
     if (!t)
         return;
-    if (FATHOM_RARE_(special & LIVE_TOLD))
+    if (FATHOM_RARE_(FATHOM_GET_(n->special) & LIVE_TOLD))
         rt_thread_forget(t);
-    if (z->start) {
-        now = special & LIVE_SLOW_CLOCK ? fathom_now_ns()
-              : special & LIVE_PRECISE  ? fenced_cycles()
-                                        : fathom_cycles();
-        FATHOM_PUT_(n->open, 1);
-        FATHOM_ORDER_();
-        fathom_count_(n, z->start, now - z->start);
-    }
+    FATHOM_PUT_(n->open, 1);
+    FATHOM_ORDER_();
+    fathom_count_(n, z->start, now - z->start);
     FATHOM_PUT_(t->hot.cur, n->parent);
 }

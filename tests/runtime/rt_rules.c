@@ -32,8 +32,7 @@ static void start(void)
     memset(hist, 0, sizeof hist);
     r.row = rows;
     r.ns_per_tick = 1;
-    r.view.head.pair_ticks = 22;
-    r.view.head.inner_ticks = 10;
+    r.view.head.cost[0] = (struct live_cost){ 10, 22 };
     add("", LIVE_ROOT, LIVE_NO_NODE, 0, 0);
     add("rest", LIVE_ZONE, 0, 1000, 100000); /* 100 ms of other work */
 }
