@@ -437,7 +437,7 @@ int64_t json_read_i64(struct json_reader *r, int64_t otherwise)
 
     if (!next_is_number(r))
         return otherwise;
-    if (r->n <= 15 && r->number == (double)(int64_t)r->number)
+    if (r->n <= 15 && fabs(r->number) < 1e15 && r->number == (double)(int64_t)r->number)
         return (int64_t)r->number;
     negative = r->text[0] == '-';
     for (size_t i = negative; i < r->n; i++) {
