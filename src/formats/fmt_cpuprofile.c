@@ -57,7 +57,7 @@ static void read_ids(struct reader *x, struct node *n)
     n->first = (uint32_t)x->pool.n;
     if (!json_input_array(&x->r))
         return;
-    while (json_next_number(&x->r))
+    while (json_input_next_number(&x->r))
         vec_push(&x->pool, x->r.number >= 0 && x->r.number < 9e15 ? (uint64_t)x->r.number : 0);
     n->n = (uint32_t)x->pool.n - n->first;
 }
@@ -87,7 +87,7 @@ static void read_nodes(struct reader *x)
 {
     if (!json_input_array(&x->r))
         return;
-    while (json_next(&x->r) == JSON_OBJECT)
+    while (json_input_next_object(&x->r))
         read_node(x);
 }
 
@@ -95,7 +95,7 @@ static void read_numbers(struct reader *x, bool deltas)
 {
     if (!json_input_array(&x->r))
         return;
-    while (json_next_number(&x->r)) {
+    while (json_input_next_number(&x->r)) {
         double v = x->r.number > -9e12 && x->r.number < 9e12 ? x->r.number : 0;
 
         if (deltas)

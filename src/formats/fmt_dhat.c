@@ -26,6 +26,17 @@ static const struct column {
 };
 enum { COLUMNS = ARRAY_LEN(columns) };
 
+/* The first two count something else in DHAT's other modes. */
+static const struct mode {
+    const char *name;
+    struct column column[2];
+} modes[] = {
+    { "copy", { { "tb", "copied", "bytes", "bytes copied (memcpy and the like)", METRIC_EXACT },
+                { "tbk", "copies", "calls", "calls that copied", METRIC_EXACT } } },
+    { "ad-hoc", { { "tb", "units", "units", "units of the program's own events", METRIC_EXACT },
+                  { "tbk", "events", "events", "events of the program's own", METRIC_EXACT } } },
+};
+
 struct point {
     int64_t value[COLUMNS];
     uint32_t first, n; /* of its frames in the pool */
@@ -39,7 +50,7 @@ struct reader {
     VEC(uint32_t) pool;  /* indexes into the table of frames, leaf first */
     VEC(uint32_t) frame; /* the table */
     bool seen[COLUMNS], has_version;
-    char command[512];
+    char command[512], mode[16];
 };
 
 static int column_of(const struct json_reader *r)
@@ -61,7 +72,7 @@ static void read_stack(struct reader *x, struct point *p)
     p->first = (uint32_t)x->pool.n;
     if (!json_input_array(&x->r))
         return;
-    while (json_next_number(&x->r))
+    while (json_input_next_number(&x->r))
         vec_push(&x->pool, x->r.number >= 0 && x->r.number < UINT32_MAX ? (uint32_t)x->r.number
                                                                         : UINT32_MAX);
     p->n = (uint32_t)x->pool.n - p->first;
@@ -98,7 +109,7 @@ static void read_points(struct reader *x)
 {
     if (!json_input_array(&x->r))
         return;
-    while (json_next(&x->r) == JSON_OBJECT)
+    while (json_input_next_object(&x->r))
         read_point(x);
 }
 
@@ -116,6 +127,8 @@ static void read_file(void *with)
             read_frames(x);
         else if (json_text_is(r, "cmd"))
             json_input_text(r, x->command, sizeof x->command);
+        else if (json_text_is(r, "mode"))
+            json_input_text(r, x->mode, sizeof x->mode);
         else {
             x->has_version |= json_text_is(r, "dhatFileVersion");
             json_skip(r);
@@ -136,17 +149,29 @@ static uint32_t stack_of(struct reader *x, const struct point *p)
     return stack;
 }
 
+static const struct column *column_at(const struct reader *x, size_t i)
+{
+    for (size_t k = 0; k < ARRAY_LEN(modes); k++)
+        if (i < ARRAY_LEN(modes[k].column) && strcmp(x->mode, modes[k].name) == 0)
+            return &modes[k].column[i];
+    return &columns[i];
+}
+
+static uint32_t define_metric(struct reader *x, const struct column *c)
+{
+    return intern_metric(&x->in, &(struct metric){ .name = intern_cstr(&x->in, c->name),
+                                                   .unit = intern_cstr(&x->in, c->unit),
+                                                   .about = intern_cstr(&x->in, c->about),
+                                                   .flags = c->flags });
+}
+
 static void give(struct reader *x)
 {
     uint32_t metric[COLUMNS] = { 0 };
 
-    for (int i = 0; i < COLUMNS; i++)
+    for (size_t i = 0; i < COLUMNS; i++)
         if (x->seen[i])
-            metric[i] = intern_metric(
-                &x->in, &(struct metric){ .name = intern_cstr(&x->in, columns[i].name),
-                                          .unit = intern_cstr(&x->in, columns[i].unit),
-                                          .about = intern_cstr(&x->in, columns[i].about),
-                                          .flags = columns[i].flags });
+            metric[i] = define_metric(x, column_at(x, i));
     for (size_t k = 0; k < x->point.n; k++) {
         const struct point *p = &x->point.v[k];
         struct sample m = { .stack = stack_of(x, p), .cpu = -1 };
@@ -171,7 +196,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     if (rc == 0 && !x.has_version)
         rc = err_set(e, ERR_FORMAT, "not a file of DHAT");
     if (rc == 0 && (!x.point.n || !x.frame.n))
-        rc = err_set(e, ERR_FORMAT, "a DHAT file without program points");
+        rc = err_set(e, ERR_FORMAT, "a DHAT file without program points: nothing was counted");
     if (rc == 0) {
         if (out->meta) {
             out->meta(out, "producer", "valgrind --tool=dhat");

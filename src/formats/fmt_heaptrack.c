@@ -4,6 +4,8 @@
  * then events: + and - by kind, c the time, R the resident pages.  Events are added up by
  * stack; the peak is exact, by remembering for each stack when it was last touched
  * (docs/internals/formats.md).  SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +70,15 @@ static uint32_t module_at(struct reader *r, uint64_t i)
                 : 0;
 }
 
+static uint32_t name_by_address(struct reader *r, uint64_t address, uint32_t module)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "0x%" PRIx64, address);
+    return intern_function(&r->in, &(struct function){ .name = intern_cstr(&r->in, text),
+                                                       .module = module });
+}
+
 /* i ADDRESS MODULE [FUNCTION FILE LINE]...: innermost first, then what it was inlined into. */
 static void read_place(struct reader *r, struct scan_text t)
 {
@@ -90,6 +101,8 @@ static void read_place(struct reader *r, struct scan_text t)
         if (fn.name)
             chain[n++] = (struct location){ intern_function(&r->in, &fn), (uint32_t)line };
     }
+    if (!n && address) /* where the module lay is not in the file: the address is all there is */
+        chain[n++] = (struct location){ name_by_address(r, address, f.module), 0 };
     for (size_t i = 0; i < n; i++)
         outer_first[i] = chain[n - 1 - i];
     vec_push(&r->frame, intern_frame(&r->in, &f));

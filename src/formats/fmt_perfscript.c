@@ -4,8 +4,8 @@
  *             address symbol+0xoffset (module)
  *             ...                               leaf first; a blank line ends the sample
  *
- * pid, cpu, time and period may be missing; without call chains the address stands behind the
- * event.  The name may hold spaces, so that a line is read from its time backwards.  Lines of
+ * All but the name may be missing (perf script -F); without call chains the address stands behind
+ * the event.  The name may hold spaces, so that a line is read from its time backwards.  Lines of
  * frames repeat: each distinct text is taken apart once.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +22,8 @@ struct head { /* the first line of a sample */
     int64_t pid, tid;
     int32_t cpu;
     uint64_t time_ns, period;
+    bool has_period;
+    bool is_record; /* not a sample: PERF_RECORD_COMM, _SWITCH ... */
 };
 
 struct importer {
@@ -35,7 +37,7 @@ struct importer {
     VEC(struct scan_text) inlined; /* lines before the frame they were inlined into */
     struct sample m;
     bool in_sample;
-    uint64_t samples, skipped;
+    uint64_t samples;
 };
 
 /* "1234.567890" with the colon behind it, as nanoseconds. */
@@ -93,20 +95,29 @@ static bool read_who(struct scan_text who, struct head *h)
     return w.n == 0 && who.n > 0;
 }
 
-/* What stands behind it: period, event, perhaps an address. */
+static const struct scan_text any_event = { "samples", 7 };
+
+static bool is_number(struct scan_text t, uint64_t *x)
+{
+    return scan_u64(&t, x) && !t.n;
+}
+
+/* What stands behind it: period, event, perhaps an address; or nothing. */
 static bool read_what(struct scan_text t, struct head *h)
 {
     struct scan_text w = scan_word(&t);
-    struct scan_text number = w;
 
-    h->period = 1;
-    if (scan_u64(&number, &h->period) && !number.n && w.n)
+    h->has_period = is_number(w, &h->period);
+    if (h->has_period)
         w = scan_word(&t);
     else
         h->period = 1;
-    if (w.n < 2 || w.s[w.n - 1] != ':')
+    h->is_record = scan_starts(w, "PERF_RECORD_");
+    if (h->is_record)
+        return true;
+    if (w.n && (w.n < 2 || w.s[w.n - 1] != ':'))
         return false;
-    h->event = scan_of(w.s, w.n - 1);
+    h->event = w.n ? scan_of(w.s, w.n - 1) : any_event;
     h->rest = t;
     return true;
 }
@@ -130,26 +141,39 @@ static bool read_head(struct scan_text line, struct head *h)
 static bool read_head_without_time(struct scan_text line, struct head *h)
 {
     struct scan_text event, period;
-    uint64_t x;
 
-    h->time_ns = 0;
+    *h = (struct head){ .cpu = -1 };
     event = last_word(&line);
     if (event.n < 2 || event.s[event.n - 1] != ':')
         return false;
     h->event = scan_of(event.s, event.n - 1);
     h->rest = scan_of("", 0);
     period = last_word(&line);
-    h->period = 1;
-    if (!scan_u64(&period, &x) || period.n) { /* not a number: it belongs to who */
-        line.n = (size_t)(period.s + period.n - line.s);
-        return read_who(line, h);
-    }
-    h->period = x;
-    if (read_who(line, h))
+    h->has_period = is_number(period, &h->period);
+    if (h->has_period && read_who(line, h))
         return true;
-    h->period = 1; /* it was the tid */
+    h->has_period = false; /* it was the tid */
+    h->period = 1;
     line.n = (size_t)(period.s + period.n - line.s);
     return read_who(line, h);
+}
+
+/* Only a name and perhaps numbers of who, when a line of a frame follows in REST. */
+static bool read_bare_head(struct scan_text line, struct scan_text rest, struct head *h)
+{
+    struct scan_text who = line;
+    uint64_t address;
+
+    if (!scan_take(&rest, "\t"))
+        return false;
+    scan_space(&rest);
+    if (!scan_hex(&rest, &address) || !rest.n || *rest.s != ' ')
+        return false;
+    *h = (struct head){ .cpu = -1, .event = any_event, .period = 1 };
+    scan_trim(&line);
+    if (!read_who(who, h))
+        h->comm = line;
+    return line.n > 0;
 }
 
 struct parts { /* of a frame's line, behind the address */
@@ -281,7 +305,6 @@ static void frame_line(struct importer *im, struct scan_text line)
 
     scan_space(&line);
     if (!im->in_sample || !scan_hex(&line, &address) || !line.n || *line.s != ' ') {
-        im->skipped += im->in_sample && line.n > 0;
         return; /* a source line, or something of another tool */
     }
     scan_drop(&line, 1);
@@ -307,17 +330,18 @@ static uint32_t thread_of(struct importer *im, const struct head *h)
     return id;
 }
 
-static uint32_t metric_of(struct importer *im, struct scan_text event)
+static uint32_t metric_of(struct importer *im, const struct head *h)
 {
+    struct scan_text event = h->event;
     uint32_t name = intern_string(&im->in, event.s, event.n);
     uint32_t id = umap_find(&im->metric_of, name);
     bool is_time = scan_starts(event, "cpu-clock") || scan_starts(event, "task-clock");
+    const char *unit = !h->has_period ? "samples" : is_time ? "ns" : "events";
 
     if (id)
         return id;
     id = intern_metric(&im->in, &(struct metric){ .name = name,
-                                                  .unit = intern_cstr(&im->in, is_time ? "ns"
-                                                                               : "events") });
+                                                  .unit = intern_cstr(&im->in, unit) });
     umap_put(&im->metric_of, name, id);
     return id;
 }
@@ -339,25 +363,59 @@ static void end_sample(struct importer *im)
     vec_clear(&im->inlined);
 }
 
-static void head_line(struct importer *im, struct scan_text line)
+/* Behind the event, without a call chain: perhaps other numbers, an address, its symbol and
+ * module, perhaps numbers again. */
+static void frame_in_head(struct importer *im, struct scan_text t)
 {
-    struct head h;
+    for (struct scan_text more = t;; t = more) {
+        struct scan_text one = scan_word(&more), ahead = more, two = scan_word(&ahead);
+        uint64_t x;
+
+        if (!one.n || !scan_hex(&two, &x) || two.n)
+            break;
+        scan_space(&ahead);
+        if (!ahead.n || *ahead.s == '(') /* "7f12 add (x.so)": the second is a name */
+            break;
+    }
+    while (t.n && t.s[t.n - 1] != ')' && memchr(t.s, ')', t.n))
+        t.n--;
+    scan_trim(&t);
+    if (t.n)
+        frame_line(im, t);
+}
+
+static void head_line(struct importer *im, struct scan_text line, struct scan_text rest)
+{
+    struct head h = { 0 };
 
     end_sample(im);
     if (*line.s == '#')
         return;
-    if (!read_head(line, &h) && !read_head_without_time(line, &h)) {
-        im->skipped++;
+    if (!read_head(line, &h) && !read_head_without_time(line, &h) &&
+        !read_bare_head(line, rest, &h))
         return;
-    }
+    if (h.is_record)
+        return;
     im->in_sample = true;
     im->m = (struct sample){ .time_ns = h.time_ns, .thread = thread_of(im, &h),
-                             .metric = metric_of(im, h.event), .cpu = h.cpu,
+                             .metric = metric_of(im, &h), .cpu = h.cpu,
                              .weight = h.period > INT64_MAX ? INT64_MAX : (int64_t)h.period,
                              .count = 1 };
-    scan_trim(&h.rest);
-    if (h.rest.n)
-        frame_line(im, h.rest);
+    frame_in_head(im, h.rest);
+}
+
+/* A frame's line begins with a tab; one of a text whose tabs were lost, with spaces, as does a
+ * sample's when the name is set to the right. */
+static void take_line(struct importer *im, struct scan_text line, struct scan_text rest)
+{
+    struct head h;
+
+    if (!line.n)
+        end_sample(im);
+    else if (*line.s == '\t' || (*line.s == ' ' && !read_head(line, &h)))
+        frame_line(im, line);
+    else
+        head_line(im, line, rest);
 }
 
 static int import(const struct import_input *in, struct sink *out, struct err *e)
@@ -369,12 +427,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
 
     intern_init(&im.in, out);
     while (scan_line(&rest, &line)) {
-        if (!line.n)
-            end_sample(&im);
-        else if (*line.s == ' ' || *line.s == '\t')
-            frame_line(&im, line);
-        else
-            head_line(&im, line);
+        take_line(&im, line, rest);
         if (!im.in_sample)
             pages_drop(in, line.s, &dropped);
     }
@@ -382,7 +435,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     if (out->meta)
         out->meta(out, "producer", "perf script");
     if (!im.samples)
-        rc = err_set(e, ERR_FORMAT, "no sample in what looks like perf script's output");
+        rc = err_set(e, ERR_FORMAT, "perf script's text, but no line of it begins a sample");
     index_release(&im.texts);
     vec_release(&im.text);
     vec_release(&im.frame);
@@ -395,7 +448,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
-/* The first line that is no comment must be a sample's first, with a time. */
+/* The first line that is no comment must be a sample's first or another record's. */
 static int recognise(const struct import_input *in)
 {
     struct scan_text rest = scan_of(in->data, in->size < LOOK_BYTES ? in->size : LOOK_BYTES);
@@ -409,10 +462,9 @@ static int recognise(const struct import_input *in)
             continue;
         if (read_head(line, &h))
             return 85;
-        return read_head_without_time(line, &h) && scan_line(&rest, &line) && line.n &&
-                       *line.s == '\t'
-                   ? 60
-                   : 0;
+        if (read_head_without_time(line, &h) && rest.n && *rest.s == '\t')
+            return 60;
+        return *line.s != ' ' && *line.s != '\t' && read_bare_head(line, rest, &h) ? 40 : 0;
     }
     return 0;
 }

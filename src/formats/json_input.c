@@ -82,6 +82,24 @@ bool json_input_object(struct json_reader *r)
     return enter(r, JSON_OBJECT);
 }
 
+/* The array ends here, or something is wrong with it. */
+static bool no_more(struct json_reader *r, const char *why)
+{
+    if (r->token != JSON_ARRAY_END)
+        json_refuse(r, why);
+    return false;
+}
+
+bool json_input_next_object(struct json_reader *r)
+{
+    return json_next(r) == JSON_OBJECT || no_more(r, "an object was expected");
+}
+
+bool json_input_next_number(struct json_reader *r)
+{
+    return json_next_number(r) || no_more(r, "a number was expected");
+}
+
 int json_input_read(struct json_reader *r, const struct import_input *in, void (*read)(void *x),
                     void *x, struct err *e)
 {

@@ -16,6 +16,9 @@ void json_input_text(struct json_reader *r, char *text, size_t cap);
 /* Enter the array (object) that comes next; false when it is something else, which is skipped. */
 bool json_input_array(struct json_reader *r);
 bool json_input_object(struct json_reader *r);
+/* In an array: is there another object, now entered, or number?  Anything else is refused. */
+bool json_input_next_object(struct json_reader *r);
+bool json_input_next_number(struct json_reader *r);
 /* READ all of IN with R, which is initialised here; -1 when it is not JSON. */
 int json_input_read(struct json_reader *r, const struct import_input *in, void (*read)(void *x),
                     void *x, struct err *e);

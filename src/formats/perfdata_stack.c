@@ -162,6 +162,12 @@ static void walk_chain(struct perf_stacker *k, const struct unw_space *space,
     }
 }
 
+/* Was the kernel's part left out of the call chain (perf record --user-callchains)? */
+static bool lacks_kernel(struct cursor chain)
+{
+    return cur_left(&chain) < 8 || (int64_t)cur_u64(&chain) == CONTEXT_USER;
+}
+
 void perfdata_stack_begin(struct perf_stacker *k, const struct perf_sample *s)
 {
     const struct unw_space *space = perfdata_process(k->w, s->pid)->space;
@@ -170,15 +176,13 @@ void perfdata_stack_begin(struct perf_stacker *k, const struct perf_sample *s)
 
     vec_clear(&k->frame);
     k->deferred = 0;
+    if (kernel && s->ip && lacks_kernel(s->chain))
+        add_kernel(k, s->ip, false);
     walk_chain(k, space, s->chain,
                (struct chain_state){ .kernel = kernel, .first = true, .skip_user = unwindable });
     if (unwindable)
         unwind(k, s, space);
-    if (k->frame.n || !s->ip)
-        return;
-    if (kernel)
-        add_kernel(k, s->ip, false);
-    else
+    if (!k->frame.n && s->ip)
         add_user(k, space, s->ip, false);
 }
 

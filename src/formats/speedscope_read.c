@@ -74,7 +74,7 @@ static void read_shared(struct reader *x)
         }
         if (!json_input_array(r))
             continue;
-        while (json_next(r) == JSON_OBJECT)
+        while (json_input_next_object(r))
             read_frame(x);
     }
 }
@@ -112,7 +112,7 @@ static uint32_t read_stack(struct reader *x)
 {
     uint32_t stack = 0;
 
-    while (json_next_number(&x->r)) {
+    while (json_input_next_number(&x->r)) {
         uint32_t frame = frame_at(x, x->r.number);
 
         if (frame)
@@ -155,7 +155,7 @@ static void read_weights(struct reader *x)
 {
     if (!json_input_array(&x->r))
         return;
-    while (json_next_number(&x->r))
+    while (json_input_next_number(&x->r))
         vec_push(&x->weight, x->r.number);
 }
 
@@ -190,7 +190,7 @@ static void read_events(struct reader *x)
     vec_clear(&x->open);
     if (!json_input_array(r))
         return;
-    while (json_next(r) == JSON_OBJECT) {
+    while (json_input_next_object(r)) {
         struct event ev = read_event(r);
         uint32_t top = x->open.n ? x->open.v[x->open.n - 1] : 0, frame = frame_at(x, ev.frame);
 
@@ -323,7 +323,7 @@ static void read_profiles(void *with)
             json_input_rest(r);
             continue;
         }
-        while (json_next(r) == JSON_OBJECT)
+        while (json_input_next_object(r))
             read_profile(x);
     }
 }

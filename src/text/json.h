@@ -89,6 +89,8 @@ static inline bool json_text_is(const struct json_reader *r, const char *s)
 /* The next value as a number or text; a value of another type is skipped and gives OTHERWISE. */
 double json_read_num(struct json_reader *r, double otherwise);
 int64_t json_read_i64(struct json_reader *r, int64_t otherwise); /* exact for integers */
+/* Fail here, with WHY as the reason: what was read is JSON, but not what is needed. */
+void json_refuse(struct json_reader *r, const char *why);
 int json_failure(const struct json_reader *r, struct err *e); /* -1 with position, or 0 */
 
 #endif

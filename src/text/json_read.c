@@ -452,9 +452,19 @@ int64_t json_read_i64(struct json_reader *r, int64_t otherwise)
     return negative ? -(int64_t)x : (int64_t)x;
 }
 
+void json_refuse(struct json_reader *r, const char *why)
+{
+    fail(r, why);
+}
+
 int json_failure(const struct json_reader *r, struct err *e)
 {
+    size_t line = 1;
+
     if (!r->error)
         return 0;
-    return err_set(e, ERR_FORMAT, "bad JSON at byte %zu: %s", (size_t)(r->at - r->start), r->error);
+    for (const char *s = r->start; s < r->at && (s = memchr(s, '\n', (size_t)(r->at - s))); s++)
+        line++;
+    return err_set(e, ERR_FORMAT, "bad JSON in line %zu, at byte %zu: %s", line,
+                   (size_t)(r->at - r->start), r->error);
 }

@@ -293,7 +293,42 @@ class Valgrind(Case):
                 self.assertEqual(report(path, "-m", event)["total"], value)
 
 
+class PerfScript(Case):
+    def test_every_choice_of_fields_gives_the_same_stacks(self):
+        frames = "\t    401136 leaf+0x6 (/bin/x)\n\t    401200 main+0x10 (/bin/x)\n\n"
+        for head in ("my prog  10/11 [001] 5.000001:     250000 cpu-clock: ",
+                     "my prog    11 5.000001:  cpu-clock: ", "my prog  10/11  5.000001: ",
+                     "my prog    11     250000 cpu-clock: ", "my prog    11 cpu-clock: ",
+                     "my prog  10/11 ", "my prog "):
+            with self.subTest(head=head):
+                path = self.dir / "x.txt"
+                path.write_text("# a comment\n" + (head + "\n" + frames) * 3)
+                found = report(path, "-n", "0")
+                self.assertEqual(found["samples"], 3)
+                self.assertEqual(found["metric"]["unit"],
+                                 "ns" if "250000" in head else "samples")
+                self.assertEqual({f["name"]: f["self_pct"] for f in found["functions"]},
+                                 {"leaf": 100, "main": 0})
+
+    def test_samples_of_one_line_and_other_records(self):
+        path = self.dir / "x.txt"
+        path.write_text("x     0 [000]     0.000000: PERF_RECORD_COMM: x:1/1\n"
+                        "x    11     0.000000: PERF_RECORD_SWITCH OUT\n"
+                        "    x    11  5.000001:     250000 cpu-clock:   401136 leaf (/bin/x)\n"
+                        "   dd    12  5.000002:     250000 cpu-clock:  0  0  401136 add (/bin/x)  0\n")
+        self.assertEqual(self_by_name(path), {"leaf": 250000, "add": 250000})
+
+
 class Others(Case):
+    def test_dhat_names_what_its_mode_counts(self):
+        path = self.dir / "dhat.json"
+        for mode, names in (("heap", ("alloc", "allocs")), ("copy", ("copied", "copies")),
+                            ("ad-hoc", ("units", "events"))):
+            path.write_text(json.dumps({"dhatFileVersion": 2, "mode": mode, "pps": [
+                {"tb": 30, "tbk": 3, "fs": [1]}], "ftbl": ["[root]", "0x1: f (a.c:3)"]}))
+            for name, total in zip(names, (30, 3)):
+                self.assertEqual(report(path, "-m", name)["total"], total)
+
     def heaptrack(self):
         """(calls, leaked bytes, peak bytes) counted from the events."""
         text = gzip.decompress((GOOD / "heaptrack/ht.gz").read_bytes()).decode()
