@@ -83,22 +83,23 @@ static bool read_count(struct text word, int64_t *count)
 {
     int64_t x = 0;
     size_t i = 0;
+    bool over = false; /* too many digits: the largest count */
 
     if (word.n == 0 || word.n > 40)
         return false;
     for (; i < word.n && isdigit((unsigned char)word.s[i]); i++) {
-        if (x > INT64_MAX / 100)
-            return false;
-        x = x * 10 + (word.s[i] - '0');
+        over |= __builtin_mul_overflow(x, 10, &x);
+        over |= __builtin_add_overflow(x, word.s[i] - '0', &x);
     }
     if (i == 0)
         return false;
     if (i < word.n && word.s[i] == '.') {
-        x += i + 1 < word.n && word.s[i + 1] >= '5' && isdigit((unsigned char)word.s[i + 1]);
+        x += x < INT64_MAX && i + 1 < word.n && word.s[i + 1] >= '5' &&
+             isdigit((unsigned char)word.s[i + 1]);
         for (i++; i < word.n && isdigit((unsigned char)word.s[i]);)
             i++;
     }
-    *count = x;
+    *count = over ? INT64_MAX : x;
     return i == word.n;
 }
 

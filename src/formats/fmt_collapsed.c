@@ -45,7 +45,7 @@ static int64_t weight_of_one(const struct profile *p, uint32_t metric)
         return 1;
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct sample *m = &p->sample.v[i];
-        int64_t count = m->count > 0 && m->count < INT64_MAX ? (int64_t)m->count : 1;
+        int64_t count = m->count > 0 && m->count <= INT64_MAX ? (int64_t)m->count : 1;
 
         if (m->metric != metric || !m->weight)
             continue;

@@ -1,5 +1,5 @@
 /* fmt_perfetto.c - Perfetto's trace protobuf: tracks, calls and counters as track events.
- * Names are written out in each event; gzip or the page's own loading makes up for it.
+ * A name is written out in the event that first has it, and is a number from then on.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -7,16 +7,22 @@
 #include "formats/formats.h"
 #include "formats/protobuf.h"
 #include "formats/trace.h"
+#include "profile/intern.h"
 
 enum {
     TRACE_PACKET = 1,
     PACKET_TIMESTAMP = 8,
     PACKET_SEQUENCE = 10,
     PACKET_EVENT = 11,
+    PACKET_INTERNED = 12,
+    PACKET_FLAGS = 13,
     PACKET_TRACK = 60,
+    INTERNED_NAME = 2,
+    NAME_ID = 1,
+    NAME_TEXT = 2,
     EVENT_TYPE = 9,
+    EVENT_NAME_ID = 10,
     EVENT_TRACK = 11,
-    EVENT_NAME = 23,
     EVENT_COUNTER_DOUBLE = 44,
     TRACK_UUID = 1,
     TRACK_NAME = 2,
@@ -33,6 +39,8 @@ enum {
     SLICE_END = 2,
     COUNTER = 4,
     SEQUENCE = 1, /* there is one writer */
+    FLAG_CLEARED = 1, /* numbers of names start anew here */
+    FLAG_NEEDED = 2,
 };
 
 struct writer {
@@ -40,6 +48,9 @@ struct writer {
     struct out *out;
     struct buf b;
     uint64_t next_uuid, track;
+    struct intern names;
+    struct sink nowhere;
+    bool begun; /* the packet that clears the names is written */
     struct umap process_of, counter_of; /* -> uuid */
     VEC(uint64_t) open; /* ends of the calls that have begun, outermost first */
 };
@@ -55,18 +66,38 @@ static void flush(struct writer *w)
     w->b.n = 0;
 }
 
+/* The number of NAME, told in the packet at hand when it is new. */
+static uint64_t name_id(struct writer *w, const char *name)
+{
+    size_t known = w->names.string.n, interned, entry;
+    uint64_t id = intern_string(&w->names, name, strlen(name));
+
+    if (id > known) {
+        interned = pb_begin(&w->b, PACKET_INTERNED);
+        entry = pb_begin(&w->b, INTERNED_NAME);
+        pb_u64(&w->b, NAME_ID, id);
+        pb_text(&w->b, NAME_TEXT, name, strlen(name));
+        pb_end(&w->b, entry);
+        pb_end(&w->b, interned);
+    }
+    return id;
+}
+
+/* NAME is NULL for the end of a call. */
 static void put_event(struct writer *w, uint64_t time, uint64_t track, uint64_t type,
                       const char *name)
 {
     size_t packet = pb_begin(&w->b, TRACE_PACKET), event;
+    uint64_t id = name ? name_id(w, name) : 0;
 
     pb_u64(&w->b, PACKET_TIMESTAMP, time);
     pb_u64(&w->b, PACKET_SEQUENCE, SEQUENCE);
+    pb_u64(&w->b, PACKET_FLAGS, w->begun ? FLAG_NEEDED : FLAG_CLEARED | FLAG_NEEDED);
+    w->begun = true;
     event = pb_begin(&w->b, PACKET_EVENT);
     pb_u64(&w->b, EVENT_TYPE, type);
     pb_u64(&w->b, EVENT_TRACK, track);
-    if (name)
-        pb_text(&w->b, EVENT_NAME, name, strlen(name));
+    pb_opt_u64(&w->b, EVENT_NAME_ID, id);
     pb_end(&w->b, event);
     pb_end(&w->b, packet);
     flush(w);
@@ -182,14 +213,17 @@ static int perfetto_write(const struct profile *p, const struct export_options *
                           struct out *out, struct err *e)
 {
     struct writer w = { .trace = { put_track, put_call, put_counter, p }, .out = out };
-    int rc = trace_write(&w.trace, o, e);
+    int rc;
 
+    intern_init(&w.names, &w.nowhere);
+    rc = trace_write(&w.trace, o, e);
     end_until(&w, UINT64_MAX);
     flush(&w);
     buf_release(&w.b);
     umap_release(&w.process_of);
     umap_release(&w.counter_of);
     vec_release(&w.open);
+    intern_release(&w.names);
     return rc;
 }
 

@@ -16,7 +16,7 @@
 #include "formats/marshal.h"
 
 enum { TIME, CALLS, VALUES };
-enum { CALL_FIELDS = 4, FUNCTION_FIELDS = 5, KEY_FIELDS = 3 };
+enum { CALL_FIELDS = 4, FUNCTION_FIELDS = 5, KEY_FIELDS = 3, EMPTY_DICT = 2 };
 
 struct reader {
     struct marshal_reader m;
@@ -253,6 +253,7 @@ static int pstats_write(const struct profile *p, const struct export_options *o,
     uint32_t metric = export_metric(p, o, e);
     struct writer w = { .metric = metric - 1, .calls = profile_find_metric(p, "calls") };
     uint32_t *order;
+    bool empty;
 
     if (!metric)
         return -1;
@@ -265,12 +266,14 @@ static int pstats_write(const struct profile *p, const struct export_options *o,
         put_function(&w, order[i]);
     free(order);
     marshal_dict_end(&w.b);
+    empty = w.b.n <= EMPTY_DICT;
     out_add(out, w.b.data, w.b.n);
     buf_release(&w.b);
     edges_release(&w.g);
     vec_release(&w.first);
     vec_release(&w.next);
-    return 0;
+    return empty ? err_set(e, ERR_MISSING, "no function has a cost, and pstats refuses such a file")
+                 : 0;
 }
 
 const struct format format_pstats = {

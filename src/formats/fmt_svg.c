@@ -38,13 +38,22 @@ struct picture {
     bool kind[PALETTE_KINDS]; /* seen */
 };
 
+/* U+FFFE and U+FFFF are no characters to XML. */
+static bool is_no_character(const char *s, size_t n)
+{
+    return n >= 3 && memcmp(s, "\xef\xbf", 2) == 0 && (unsigned char)s[2] >= 0xbe;
+}
+
 /* Text for XML: what XML cannot hold becomes a space. */
 static void put_text(struct out *o, const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
 
-        if (c == '<')
+        if (is_no_character(s + i, n - i)) {
+            out_char(o, ' ');
+            i += 2;
+        } else if (c == '<')
             out_str(o, "&lt;");
         else if (c == '>')
             out_str(o, "&gt;");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "profile/profile.h"
+#include "text/utf8.h"
 
 struct loader { /* the profile comes first: freed as one */
     struct profile p;
@@ -84,13 +85,22 @@ static void load_meta(struct sink *s, const char *key, const char *value)
              ((struct profile_meta){ arena_strndup(&p->arena, key, strlen(key)), copy }));
 }
 
+/* Names come from binaries and files of all kinds; in a profile they are UTF-8. */
 static void load_string(struct sink *s, const char *text, size_t n)
 {
     struct loader *l = loader_of(s);
+    struct buf repaired = { 0 };
 
-    if (has_room(l, "strings", l->p.string.n) && in_range(l, "string size", n, INT32_MAX))
-        vec_push(&l->p.string, ((struct profile_text){ arena_strndup(&l->p.arena, text, n),
-                                                       (uint32_t)n }));
+    if (!has_room(l, "strings", l->p.string.n) || !in_range(l, "string size", n, INT32_MAX / 3))
+        return;
+    if (!utf8_is_valid(text, n)) {
+        utf8_repair(&repaired, text, n);
+        text = (const char *)repaired.data;
+        n = repaired.n;
+    }
+    vec_push(&l->p.string,
+             ((struct profile_text){ arena_strndup(&l->p.arena, text, n), (uint32_t)n }));
+    buf_release(&repaired);
 }
 
 static void load_metric(struct sink *s, const struct metric *m)

@@ -128,6 +128,20 @@ def chrome(data):
     return wrong
 
 
+def chrome_totals(data):
+    """{function: ns} of its outermost calls, of a trace whose calls nest."""
+    out, open_calls = {}, {}
+    for e in (e for e in data["traceEvents"] if e["ph"] == "X"):
+        start, duration = round(e["ts"] * 1000), round(e["dur"] * 1000)
+        stack = open_calls.setdefault((e["pid"], e["tid"]), [])
+        while stack and stack[-1][0] <= start:
+            stack.pop()
+        if e["name"] not in (name for _, name in stack):
+            out[e["name"]] = out.get(e["name"], 0) + duration
+        stack.append((start + duration, e["name"]))
+    return out
+
+
 def decoded(lines):
     """`protoc --decode_raw` text as nested lists of (field, value)."""
     stack = [[]]

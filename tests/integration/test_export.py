@@ -10,9 +10,10 @@ import re
 import shutil
 import subprocess
 import unittest
+import xml.dom.minidom
 
 import foreign
-from support import GOLDEN, Case, fathom, need, report, run
+from support import GOLDEN, Case, fathom, need, report, run, workload
 
 GOOD = GOLDEN / "good"
 # Profiles to export: samples with times, several metrics, spans and counters, exact costs.
@@ -222,6 +223,94 @@ class Json(Export):
             self.assertEqual({len(r) for r in rows}, {len(rows[0])})
 
 
+class Recorded(Export):
+    def totals(self, path, metric):
+        """{function: ns} of the samples as they are, notes of waits included."""
+        p, out = json.loads(self.export(path, "json").read_text()), {}
+        wanted = [m["name"] for m in p["metrics"]].index(metric) + 1
+        samples = p["samples"]
+        for number, stack, weight in zip(samples["metric"], samples["stack"], samples["weight"]):
+            names = set()
+            while stack and number == wanted:
+                frame = p["frames"][p["stacks"]["frame"][stack - 1] - 1]
+                names |= {p["functions"][f - 1]["name"] for f, _ in frame["locations"]}
+                stack = p["stacks"]["parent"][stack - 1]
+            for name in names:
+                out[name] = out.get(name, 0) + weight
+        return out
+
+    def test_calls_last_as_long_as_the_report_says(self):
+        path = self.record(workload("waits"), options=["--wall"])
+        found = {f["name"]: f["total"] for f in report(path, "-n", "0", "-m", "cpu")["functions"]}
+        self.assertEqual(self.totals(path, "cpu").get("do_compute"), found.get("do_compute"))
+        cpu, wait = (self.totals(path, metric) for metric in ("cpu", "wait"))
+        both = {name: cpu.get(name, 0) + wait.get(name, 0) for name in {*cpu, *wait}}
+        for mine, options in ((cpu, ["-m", "cpu"]), (wait, ["-m", "wait"]), (both, [])):
+            theirs = foreign.chrome_totals(
+                json.loads(self.export(path, "chrome", *options).read_text()))
+            # frames without a name have one there that says where they are
+            self.assertEqual({name: theirs.get(name) for name in mine}, mine, options)
+
+
+class Difficult(Export):
+    """Profiles that writers stumble over, in every format, read by Python's own readers."""
+    NAMES = ['a"b', "new\nline", "semi;colon", "nul\0x", "</script>", "tab\there", "\u2028", "\ud800", "", "x" * 5000,
+             " before", "after ", "(cycle)", "a,b", "fn=(1)", "k_[k]", "=1+1", "end 12", "\uffff"]
+
+    def sources(self):
+        shared = {"frames": [{"name": n} for n in self.NAMES]}
+
+        def speedscope(name, unit, weights):
+            path, n = self.dir / name, len(self.NAMES)
+            profile = {"type": "sampled", "name": 'n;"', "unit": unit, "startValue": 0,
+                       "endValue": sum(weights), "weights": weights,
+                       "samples": [[i % n, (i + 1) % n] for i in range(len(weights))]}
+            path.write_text(json.dumps({"$schema": "https://www.speedscope.app/file-format-schema.json",
+                                        "shared": shared, "profiles": [profile]}))
+            return path
+        yield speedscope("names", "nanoseconds", [1000] * len(self.NAMES))
+        yield speedscope("negative", "bytes", [50, -30, -10])
+        for name, data in (("huge", b"main;a %d\nmain;b;c %d\n" % (2**60, 2**53 + 1)),
+                           ("largest", b"main;a %d\nmain;b %d\nmain;c 5\n" % (2**63 - 1, 2**63 - 1)),
+                           ("bytes", b"ma\xffin;a\xc3;b\xed\xa0\x80 5\nmain;x\x01y 3\nm;\xef\xbf\xbf\xf4\x90 3\n"),
+                           ("none", b"main;a 0\n")):
+            (self.dir / name).write_bytes(data)
+            yield self.dir / name
+
+    def read(self, name, path):
+        """Read what was written in format NAME the way its own users do, strictly."""
+        data = path.read_bytes()
+        if name == "pstats":
+            pstats.Stats(str(path))
+        elif name == "svg":
+            xml.dom.minidom.parseString(data)
+        elif name in ("speedscope", "chrome", "json", "firefox"):
+            json.loads(data.decode(), parse_constant=self.fail)
+        elif name == "csv":
+            rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
+            self.assertEqual({len(r) for r in rows}, {len(rows[0])})
+        elif name in ("html", "collapsed", "callgrind"):
+            data.decode()
+
+    def test_every_format_can_be_read(self):
+        for source in self.sources():
+            for name, _ in written():
+                with self.subTest(source=source.name, format=name):
+                    out = self.dir / "out"
+                    done = fathom("export", source, "--format", name, "-o", out, status=None)
+                    if done.returncode:  # Python's pstats takes no empty file
+                        self.assertEqual((name, source.name), ("pstats", "none"), done.stderr)
+                        continue
+                    self.read(name, out)
+
+    def test_totals_survive_where_the_format_is_read_back(self):
+        for source in self.sources():
+            for name in ("fathom", "pprof"):
+                out = self.export(source, name)
+                if source.name != "none":
+                    self.assertEqual(report(out)["total"], report(source)["total"], (source.name, name))
+
+
 class Firefox(Export):
     """The Firefox Profiler's own code, as its command line has it, reads what we write.
 
@@ -300,18 +389,20 @@ class Perfetto(Export):
         need("protoc")
         done = subprocess.run(["protoc", "--decode_raw"], input=path.read_bytes(),
                               capture_output=True, check=True, timeout=300)
-        open_calls, out = {}, []
+        open_calls, out, names = {}, [], {}
         for field, packet in foreign.decoded(done.stdout.decode(errors="replace").splitlines()):
             self.assertEqual(field, 1)
             packet = dict(packet)
             if 11 not in packet:
                 continue
             event = dict(packet[11])
+            if 12 in packet:  # a name that is new, and its number
+                entry = dict(dict(packet[12])[2])
+                # protoc shows text that happens to look like a message as one
+                names[entry[1]] = entry[2].strip('"') if isinstance(entry[2], str) else "?"
             calls = open_calls.setdefault(event[11], [])
             if event[9] == 1:
-                # protoc shows text that happens to look like a message as one
-                name = event[23].strip('"') if isinstance(event[23], str) else "?"
-                calls.append((name, packet[8]))
+                calls.append((names[event[10]], packet[8]))
             elif event[9] == 2:
                 name, start = calls.pop()
                 out.append((name, packet[8] - start))

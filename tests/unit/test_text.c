@@ -4,6 +4,7 @@
 #include "text/human.h"
 #include "text/table.h"
 #include "text/term.h"
+#include "text/utf8.h"
 
 TEST(human_numbers_read_as_people_write_them)
 {
@@ -103,4 +104,18 @@ TEST(table_on_a_terminal_fits_its_width)
     for (line = strtok(buf_text(&o.buf), "\n"); line; line = strtok(NULL, "\n"))
         CHECK(term_columns(line, strlen(line)) <= 50);
     table_release(&t);
+}
+
+TEST(utf8_repair_puts_one_mark_for_each_byte_that_is_no_text)
+{
+    struct buf b = { 0 };
+
+    CHECK(utf8_is_valid("plain and longer than a word", 28));
+    CHECK(utf8_is_valid("caf\xc3\xa9", 5));
+    CHECK(!utf8_is_valid("12345678\xff", 9));
+    CHECK(!utf8_is_valid("\xed\xa0\x80", 3)); /* half of a pair */
+    CHECK(!utf8_is_valid("caf\xc3", 4));
+    utf8_repair(&b, "a\xff\xc3\xa9\xc3", 5);
+    CHECK_STR(buf_text(&b), "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd");
+    buf_release(&b);
 }
