@@ -149,11 +149,31 @@ static int busiest_first(const void *a, const void *b)
     return x->thread < y->thread ? -1 : 1;
 }
 
+/* The note on top of a wait is marked where what is below it is a guess. */
+static int64_t guessed_ns(const struct an_view *v)
+{
+    const struct profile *p = v->profile;
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < p->sample.n; i++) {
+        const struct sample *m = &p->sample.v[i];
+        uint32_t stack, frame;
+        unsigned kind;
+
+        if (!an_view_takes(v, m, &stack, &kind) || !kind || !m->stack)
+            continue;
+        frame = p->stack.v[m->stack - 1].frame;
+        if (p->frame.v[frame - 1].flags & FRAME_JOINED)
+            sum += m->weight;
+    }
+    return sum;
+}
+
 void an_threads_build(struct an_threads *out, const struct an_view *v)
 {
     struct an_thread *t = weigh(v);
 
-    *out = (struct an_threads){ 0 };
+    *out = (struct an_threads){ .guessed = guessed_ns(v) };
     for (uint32_t id = 0; id <= v->profile->thread.n; id++) {
         if (!t[id].kind[0] && !t[id].waiting)
             continue;

@@ -24,6 +24,7 @@ struct an_threads {
     size_t n_idle;
     int64_t kind[AN_KINDS];  /* of those that are not idle */
     int64_t waiting;
+    int64_t guessed; /* of waiting: on the stack of the thread's last wait or sample */
 };
 
 void an_threads_build(struct an_threads *t, const struct an_view *v);

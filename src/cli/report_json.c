@@ -80,6 +80,7 @@ static void put_threads(const struct report *r, struct json *j)
     json_put_i64(j, "running", t->kind[0]);
     json_put_i64(j, "waiting", t->waiting);
     put_kinds(r, j, t->kind);
+    json_put_i64(j, "waiting_guessed", t->guessed);
     json_key(j, "threads");
     json_array(j);
     for (size_t i = 0; i < t->v.n; i++) {

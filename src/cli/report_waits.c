@@ -9,7 +9,7 @@
 #include "text/table.h"
 
 enum { THREAD_ROWS = 12, KINDS_SHOWN = 3, SHOWN_PCT = 5, ONLY_PCT = 95,
-       PLACES_SHOWN = 4 };
+       PLACES_SHOWN = 4, TOLD_PCT = 1 };
 
 struct ranked {
     unsigned kind;
@@ -130,6 +130,9 @@ static void put_sum(const struct report *r, struct out *o)
         out_printf(o, "%s%s %s (%.1f %%)", i ? ", " : "waiting: ", r->view.kind[v[i].kind],
                    human_ns((double)v[i].ns).s, pct_of(v[i].ns, whole));
     out_str(o, n ? "\n" : "");
+    if (pct_of(t->guessed, t->waiting) >= TOLD_PCT)
+        out_printf(o, "%s of the waiting was too short to look at: it is put where the thread "
+                      "waited or ran before\n", human_ns((double)t->guessed).s);
     if (t->n_idle)
         put_idle(r, o);
 }

@@ -63,6 +63,7 @@ struct col_thread {
     uint32_t wait_stack, wait_note; /* of the wait at hand */
     uint32_t last_stack;
     bool preempted, asked;
+    bool guessed; /* it waited, too shortly to be looked at */
 };
 
 struct col_processes {

@@ -9,7 +9,7 @@
 #include "collect/col_blocked.h"
 #include "collect/col_proc.h"
 
-enum { STACK_BYTES = 64 << 10, PAGE = 4096 };
+enum { STACK_BYTES = 64 << 10, PAGE = 4096, MOST_GLANCES = 4 };
 static const uint64_t long_ns = 3000000u; /* a shorter wait is over before it is looked at */
 
 void col_wait_init(struct col_waits *w, struct intern *in, struct col_processes *p,
@@ -170,6 +170,7 @@ static void emit(struct col_waits *w, struct col_thread *t, uint64_t until_ns)
     w->in->out->sample(w->in->out, &s);
     w->waits++;
     w->guessed += guessed;
+    t->guessed |= guessed && !t->preempted;
 }
 
 void col_wait_switch(struct col_waits *w, const struct col_record *r)
@@ -248,14 +249,34 @@ static void look_at(struct col_waits *w, struct col_thread *t)
     t->wait_stack = stack_of(w, t, p.pc, p.sp);
 }
 
+/* A thread whose waits are short is looked at now and then, as one looks at running ones: where it
+ * waits at that moment is where it waits most, and the waits to come are put there. */
+static void glance_at(struct col_waits *w, struct col_thread *t)
+{
+    struct col_proc_wait p;
+    uint32_t stack;
+
+    if (!col_proc_wait(t->process->pid, t->tid, &p))
+        return;
+    stack = stack_of(w, t, p.pc, p.sp);
+    if (!stack)
+        return;
+    t->block_note = intern_cstr(w->in, col_blocked_by_call(p.call));
+    t->block_stack = stack;
+    t->guessed = false;
+}
+
 void col_wait_look(struct col_waits *w)
 {
     uint64_t now = clock_mono_ns();
+    int glances = MOST_GLANCES;
 
     w->unsure = false;
     for (size_t i = 0; w->look && w->metric && i < w->processes->thread.n; i++) {
         struct col_thread *t = w->processes->thread.v[i];
 
+        if (t->guessed && !t->info.end_ns && glances-- > 0)
+            glance_at(w, t);
         if (!t->out_ns || t->asked || t->info.end_ns)
             continue;
         if (now > t->out_ns + long_ns)
