@@ -150,7 +150,7 @@ static void leave(struct col_waits *w, struct col_thread *t, const struct col_re
     t->preempted = r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
     t->asked = known || t->preempted;
     t->wait_stack = known ? t->switch_stack : 0;
-    t->wait_note = known ? t->switch_note : t->block_note;
+    t->wait_note = known ? t->switch_note : 0;
     if (t->preempted)
         t->wait_note = intern_cstr(w->in, COL_BLOCKED_QUEUE);
 }
@@ -158,11 +158,14 @@ static void leave(struct col_waits *w, struct col_thread *t, const struct col_re
 static void emit(struct col_waits *w, struct col_thread *t, uint64_t until_ns)
 {
     /* A thread that lost its CPU is where its last sample was, or near.  One that gave it up so
-     * often that not every time was sampled does so where it did before. */
+     * often that not every time was sampled does so where it did before; but a long wait that was
+     * missed may be any other. */
     bool guessed = !t->wait_stack;
-    uint32_t guess = t->block_stack && !t->preempted ? t->block_stack : t->last_stack;
-    uint32_t base = guessed ? guess : t->wait_stack;
-    uint32_t note = t->wait_note ? t->wait_note : intern_cstr(w->in, COL_BLOCKED_UNKNOWN);
+    bool as_before = t->block_stack && !t->preempted && until_ns - t->out_ns < 2 * long_ns;
+    uint32_t base = !guessed ? t->wait_stack : as_before ? t->block_stack : t->last_stack;
+    uint32_t note = t->wait_note ? t->wait_note
+                    : as_before  ? t->block_note
+                                 : intern_cstr(w->in, COL_BLOCKED_UNKNOWN);
     struct sample s = { .time_ns = t->out_ns, .thread = t->id, .metric = w->metric, .cpu = -1,
                         .weight = (int64_t)(until_ns - t->out_ns), .count = 1 };
 
