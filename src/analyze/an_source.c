@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/an_source.h"
 
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,8 +114,8 @@ size_t an_source_hottest(const struct an_source_query *q, double share, uint32_t
     return n;
 }
 
-static size_t take_matching(const struct an_source_query *q, const char *word,
-                            bool (*match)(const struct profile *, uint32_t, const char *),
+static size_t take_matching(const struct an_source_query *q, const void *word,
+                            bool (*match)(const struct profile *, uint32_t, const void *),
                             uint32_t *functions, size_t most)
 {
     struct ranked *r = rank_functions(q);
@@ -127,7 +128,7 @@ static size_t take_matching(const struct an_source_query *q, const char *word,
     return n;
 }
 
-static bool is_named(const struct profile *p, uint32_t f, const char *word)
+static bool is_named(const struct profile *p, uint32_t f, const void *word)
 {
     const char *name = profile_string(p, p->function.v[f - 1].name);
     size_t n = strlen(word);
@@ -136,7 +137,7 @@ static bool is_named(const struct profile *p, uint32_t f, const char *word)
     return strncmp(name, word, n) == 0 && (name[n] == 0 || name[n] == '(' || name[n] == '<');
 }
 
-static bool holds_name(const struct profile *p, uint32_t f, const char *word)
+static bool holds_name(const struct profile *p, uint32_t f, const void *word)
 {
     return strstr(profile_string(p, p->function.v[f - 1].name), word) != NULL;
 }
@@ -149,9 +150,27 @@ size_t an_source_named(const struct an_source_query *q, const char *name, uint32
     return n ? n : take_matching(q, name, holds_name, functions, most);
 }
 
-static bool is_in_file(const struct profile *p, uint32_t f, const char *path)
+static bool fits_pattern(const struct profile *p, uint32_t f, const void *pattern)
 {
-    const char *file = profile_string(p, p->function.v[f - 1].file);
+    return regexec(pattern, profile_string(p, p->function.v[f - 1].name), 0, NULL, 0) == 0;
+}
+
+size_t an_source_like(const struct an_source_query *q, const char *pattern, uint32_t *functions,
+                      size_t most)
+{
+    regex_t re;
+    size_t n;
+
+    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) != 0)
+        return 0;
+    n = take_matching(q, &re, fits_pattern, functions, most);
+    regfree(&re);
+    return n;
+}
+
+static bool is_in_file(const struct profile *p, uint32_t f, const void *word)
+{
+    const char *path = word, *file = profile_string(p, p->function.v[f - 1].file);
     size_t n = strlen(file), m = strlen(path);
 
     return n >= m && m && strcmp(file + n - m, path) == 0 && (n == m || file[n - m - 1] == '/');
@@ -386,7 +405,7 @@ static void find_text(struct an_listing *l, const struct profile *p, uint32_t fi
             l->text = p->source.v[i].text;
             l->text_size = p->source.v[i].size;
         }
-    l->no_source = l->text ? "" : "the profile holds no source of it";
+    l->no_source = l->text ? "" : file ? "the profile holds no source of it" : "no debug information";
 }
 
 const char *an_listing_text(const struct an_listing *l, uint32_t number, size_t *n)

@@ -57,6 +57,9 @@ size_t an_source_hottest(const struct an_source_query *q, double share, uint32_t
 /* Functions called NAME: equal, else containing it.  One id for each name and file. */
 size_t an_source_named(const struct an_source_query *q, const char *name, uint32_t *functions,
                        size_t most);
+/* Functions whose name has the extended regular expression PATTERN in it. */
+size_t an_source_like(const struct an_source_query *q, const char *pattern, uint32_t *functions,
+                      size_t most);
 /* Functions of the source file whose path is, or ends in, PATH. */
 size_t an_source_of_file(const struct an_source_query *q, const char *path, uint32_t *functions,
                          size_t most);

@@ -93,17 +93,29 @@ static void put_instr(struct printer *w, const struct an_instr *in, const char *
     out_printf(w->o, "%s %s\n", gutter, in->d.text);
 }
 
+/* What an instruction must cost to be shown: the least share, or a tenth of the run where all of
+ * it is spread thin. */
+static int64_t least_of(const struct printer *w, const struct an_instr *instr, size_t n)
+{
+    double least = w->v->min_pct / 100 * (double)w->v->whole, sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)instr[i].self;
+    return (int64_t)(sum / 10 < least ? sum / 10 : least);
+}
+
 /* The instructions of a hot line: runs that hold cost, with what lies between left out. */
 static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
 {
     char (*gutter)[AN_JUMPS_BYTES] = an_jumps_draw(instr, n);
+    int64_t least = least_of(w, instr, n);
     size_t last = SIZE_MAX;
 
     for (size_t i = 0; i < n; i++) {
         bool near = false;
 
         for (size_t k = i > CONTEXT ? i - CONTEXT : 0; k < n && k <= i + CONTEXT; k++)
-            near = near || pct(w, instr[k].self) >= w->v->min_pct;
+            near = near || (instr[k].self && instr[k].self >= least);
         if (!near && !w->v->all_code)
             continue;
         if (last != SIZE_MAX &&
@@ -179,6 +191,15 @@ static void put_lines(struct printer *w)
     }
 }
 
+/* Without debug information all cost is on line 0: then there is code only. */
+static bool has_lines(const struct an_listing *l)
+{
+    for (size_t i = 0; i < l->line.n; i++)
+        if (l->line.v[i].line)
+            return true;
+    return false;
+}
+
 void annotate_text(const struct annotate_view *v, const struct an_listing *l, struct out *o,
                    int fd)
 {
@@ -194,8 +215,13 @@ void annotate_text(const struct annotate_view *v, const struct an_listing *l, st
                human_weight((double)l->self, v->unit).s, human_weight((double)v->whole, v->unit).s,
                v->metric_name, pct(&w, l->self), human_weight((double)l->total, v->unit).s,
                pct(&w, l->total));
-    out_str(o, "   self %   total %   line\n");
-    put_lines(&w);
+    if (has_lines(l)) {
+        out_str(o, "   self %  total %   line\n");
+        put_lines(&w);
+    } else if (v->code && l->instr.n) {
+        out_str(o, "   self %       address\n");
+        put_code(&w, l->instr.v, l->instr.n);
+    }
     if (*l->no_source)
         out_printf(o, "  (no source: %s)\n", l->no_source);
     if (v->code && *l->no_code)

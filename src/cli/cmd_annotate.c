@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "cli/annotate.h"
 #include "cli/command.h"
 #include "cli/filters.h"
@@ -45,8 +47,40 @@ static size_t choose(const struct annotate_args *a, const struct an_source_query
     if (n)
         return n;
     n = an_source_of_file(q, name, functions, MOST_LISTINGS);
-    *whole_file = true;
-    return n > 1 ? 1 : n; /* one listing covers every function of the file */
+    *whole_file = n > 0;
+    if (n)
+        return 1; /* one listing covers every function of the file */
+    return an_source_like(q, name, functions, most);
+}
+
+/* The moment that a date with its zone stands for. */
+static time_t when_s(struct tm *t)
+{
+    long zone = t->tm_gmtoff;
+
+    return timegm(t) - zone;
+}
+
+/* A profile of another tool, or one recorded with --no-source, holds no text: the file of that
+ * name on this machine has to do, unless it was written after the recording. */
+static void read_text(const struct profile *p, struct an_listing *l, struct map *disk)
+{
+    const char *date = profile_meta(p, "date");
+    struct tm when = { 0 };
+    struct stat st;
+
+    if (l->text || l->file[0] != '/' || stat(l->file, &st) < 0 || !S_ISREG(st.st_mode))
+        return;
+    if (*date && strptime(date, "%Y-%m-%dT%H:%M:%S%z", &when) &&
+        st.st_mtime > when_s(&when)) {
+        l->no_source = "the file was changed after the recording";
+        return;
+    }
+    if (map_open(disk, l->file, NULL) < 0)
+        return;
+    l->text = (const char *)disk->data;
+    l->text_size = disk->size;
+    l->no_source = "";
 }
 
 static void print_all(const struct annotate_args *a, struct annotate_view *v,
@@ -54,6 +88,7 @@ static void print_all(const struct annotate_args *a, struct annotate_view *v,
 {
     struct out o = out_fd(STDOUT_FILENO);
     struct json j = { .out = &o, .pretty = true };
+    struct map disk = { 0 };
 
     if (a->json) {
         json_object(&j);
@@ -67,6 +102,7 @@ static void print_all(const struct annotate_args *a, struct annotate_view *v,
         struct an_listing l;
 
         an_listing_build(&l, q, functions[i], v->whole_file);
+        read_text(q->profile, &l, &disk);
         if (a->json) {
             annotate_json(v, &l, &j);
         } else {
@@ -75,6 +111,7 @@ static void print_all(const struct annotate_args *a, struct annotate_view *v,
             annotate_text(v, &l, &o, STDOUT_FILENO);
         }
         an_listing_release(&l);
+        map_close(&disk);
     }
     if (a->json) {
         json_end_array(&j);
@@ -101,6 +138,9 @@ static int annotate(const struct annotate_args *a, struct profile *p, const char
     n = choose(a, &q, name, functions, &v.whole_file);
     if (n)
         print_all(a, &v, &q, functions, n);
+    else if (v.whole == 0)
+        err_set(e, ERR_MISSING, "the profile has no samples%s%s", *v.metric_name ? " of " : "",
+                v.metric_name);
     else if (name)
         err_set(e, ERR_MISSING, "no function or source file \"%s\" in the profile", name);
     else

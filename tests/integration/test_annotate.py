@@ -47,9 +47,26 @@ class Annotate(Case):
 
     def test_no_source_leaves_text_and_code_out(self):
         path = self.record(workload("lines"), options=["--no-source"])
+        self.assertNotIn(b"HEAVY", path.read_bytes())
         heavy = self.listing(path, "heavy")
-        self.assertTrue(all(l["text"] is None for l in heavy["lines"]))
         self.assertTrue(all(not l["instructions"] for l in heavy["lines"]))
+
+    def test_text_that_is_not_in_the_file_comes_from_the_disk(self):
+        path = self.record(workload("lines"), options=["--no-source"])
+        heavy = self.listing(path, "heavy")
+        if (SOURCE / "tests/workloads/lines.c").samefile(heavy["file"]):
+            self.assertTrue(any("HEAVY" in (l["text"] or "") for l in heavy["lines"]))
+
+    def test_a_pattern_names_functions(self):
+        path = self.record(workload("lines"))
+        got = json.loads(fathom("annotate", path, "^(heavy|work)$", "--json").stdout)
+        self.assertEqual({f["name"] for f in got["functions"]}, {"heavy", "work"})
+
+    def test_code_without_debug_information_is_shown_alone(self):
+        path = self.record(workload("lines-stripped"))
+        text = fathom("annotate", path).stdout
+        self.assertIn("no debug information", text)
+        self.assertNotIn("line", text.split("no debug information")[0].splitlines()[3])
 
     def test_without_a_name_the_hottest_come_first(self):
         path = self.record(workload("lines"))
