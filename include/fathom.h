@@ -20,9 +20,10 @@
  *                                        standard error without PATH), trace or fathom,
  *                                        collapsed, chrome, perfetto, speedscope, pprof
  *     FATHOM_MODE=off|count|aggregate|trace|precise    for every site
- *     FATHOM_MEMORY=64M                  the cap on everything the library keeps
+ *     FATHOM_MEMORY=64M                  the cap on everything the library keeps in memory
+ *     FATHOM_DISK=1G                     the cap on the live file a trace goes on into
  *     FATHOM_BUDGET=5                    demote sites that cost more than 5 % of a thread
- *     FATHOM_KEEP=first|last             which trace records stay when memory is full
+ *     FATHOM_KEEP=first|last             which trace records stay when there is no more room
  *     FATHOM_LIVE=PATH                   keep the data in this file: it survives SIGKILL
  *     FATHOM_RECORD_DIR=DIR              set by `fathom record`: join that recording
  *
@@ -88,9 +89,11 @@ struct fathom_config {
     uint64_t memory_bytes; /* hard cap, 0 = 64 MiB; at least 1 MiB, at most 2 GiB */
     const char *live_path; /* file to keep the data in, so that it survives SIGKILL; or NULL */
     int mode;              /* enum fathom_mode for every site; 0 = aggregate */
-    int keep_last;         /* trace memory full: 0 keep the first records, 1 the last */
+    int keep_last;         /* no room for the trace: 0 keep the first records, 1 the last */
     int no_percentiles;    /* 1: no histograms (saves 2 ns a zone) */
     double budget_pct;     /* demote sites above this share of a thread; 0 = never */
+    uint64_t disk_bytes;   /* cap on the live file, for the trace; at most 2 GiB.  0 = 1 GiB, or
+                              memory_bytes where it lies in memory (tmpfs) or keep_last is set */
 };
 
 /* One line of a report. */

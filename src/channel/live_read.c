@@ -392,12 +392,12 @@ static void each_in_page(const struct live_view *v, const struct live_chunk *c,
 {
     const uint64_t *r = (const uint64_t *)((const char *)c + LIVE_HEAD);
     const uint64_t *end = r + 2 * LIVE_RECORDS;
+    const char *thread = name_at(v, FATHOM_GET_(c->name));
 
     for (; r < end; r += 2) {
         uint64_t start = live_word(&r[0]), word = live_word(&r[1]);
         uint64_t low = (word - (v->head.base >> 7)) & 0xffffff;
-        struct live_record out = { .tid = c->tid, .start = start,
-                                   .thread = name_at(v, FATHOM_GET_(c->name)),
+        struct live_record out = { .tid = c->tid, .start = start, .thread = thread,
                                    .duration = word >> 24, .in_trace = c->trace != 0 };
         uint32_t slot;
 

@@ -25,10 +25,10 @@ struct rt_rule { /* a mode or a sampling rate asked for by pattern, for sites to
 struct rt { /* the one state of the library; file-level because zones need no handle */
     struct live_header *head; /* NULL until started */
     uint64_t base;
-    uint32_t n_pages, trace_pages_max;
+    uint32_t n_pages, trace_pages_max, memory_pages;
+    uint64_t retired; /* pages left to the disk */
     int fd;               /* of the live file, -1 when anonymous */
     char live_path[RT_PATH];
-    bool traces; /* some site is traced */
     bool enabled, percentiles, keep_last, slow_clock;
     int mode;             /* for sites no rule names */
     double budget;        /* share, 0 = none */
@@ -56,9 +56,10 @@ void rt_unlock_threads(void);
 
 /* rt_region.c */
 struct rt_region_config {
-    uint64_t bytes;
+    uint64_t bytes, memory; /* of the whole, and how much of it may stay in memory */
     const char *path; /* NULL = anonymous */
 };
+bool rt_region_on_disk(const char *path); /* and not in memory after all */
 int rt_region_map(const struct rt_region_config *c);
 /* A new file of BYTES with blocks for the first USED; its descriptor or -1. */
 int rt_region_file(const char *path, uint64_t bytes, uint64_t used);
@@ -71,12 +72,14 @@ void rt_page_free(uint64_t page);       /* with the lock held */
 uint32_t rt_text(const char *text);     /* copy; a reference, 0 when NULL or no memory. Locked */
 uint32_t rt_name(const char *text);     /* small number, 0 = none or full.  Locked */
 const char *rt_name_text(uint32_t name);
+bool rt_page_is_done(uint64_t page); /* a full one of the trace */
 bool rt_have_blocks(uint64_t end); /* the file has its blocks up to END */
 void rt_lose(enum fathom_loss cause, uint64_t n);
 
 /* rt_site.c */
 void rt_site_register(struct fathom_site *s); /* with the lock held */
 void rt_sites_refresh(void);                  /* modes to sites and nodes; lock held */
+bool rt_sites_traced(void); /* some site is traced, or will be when it comes */
 struct live_site *rt_site(uint32_t id);
 uint32_t rt_site_special(const struct live_site *s);
 void rt_node_refresh(struct fathom_node_ *n, struct live_thread *t);
@@ -127,6 +130,7 @@ void rt_write(struct live_thread *t, struct fathom_node_ *n, uint64_t start, uin
 void rt_clock_init(struct live_header *h);
 void rt_clock_refine(void); /* waits 2 ms in the first 2 ms */
 void rt_clock_note(void);
+void rt_clock_cost(struct live_header *h); /* what zones cost; lock held */
 uint64_t rt_ticks(void); /* of the clock zones use */
 
 /* rt_control.c */

@@ -116,7 +116,7 @@ static void keep_least(struct live_cost *to, struct live_cost c)
 
 /* Once at the start, and again at each report: a processor that was slow then costs less
  * later.  With the lock held, for the page. */
-static void measure_overhead(struct live_header *h)
+void rt_clock_cost(struct live_header *h)
 {
     keep_least(&h->cost[0], rt.slow_clock ? cost_of(true, false) : cost_of(false, false));
     keep_least(&h->cost[1], rt.slow_clock ? cost_of(true, true) : cost_of(false, true));
@@ -133,7 +133,7 @@ void rt_clock_init(struct live_header *h)
     h->last_ns = h->start_ns;
     h->start_realtime_ns = clock_ns(CLOCK_REALTIME);
     h->boot = live_boot_id();
-    measure_overhead(h);
+    rt_clock_cost(h);
 }
 
 /* Now and then from a thread that turns a page, for whoever reads the file of a killed one. */
@@ -166,7 +166,6 @@ void rt_clock_refine(void)
     rt_lock();
     rt_put(&h->last_ticks, ticks);
     rt_put(&h->last_ns, ns);
-    measure_overhead(h);
     rt_unlock();
     errno = saved;
 }

@@ -12,6 +12,7 @@
 #include "runtime/rt_result.h"
 
 #define DEFAULT_BYTES ((uint64_t)64 << 20)
+#define DEFAULT_DISK ((uint64_t)1 << 30)
 #define LEAST_BYTES ((uint64_t)1 << 20)
 #define MOST_BYTES ((uint64_t)2 << 30)
 
@@ -41,13 +42,24 @@ static uint64_t page_round(uint64_t bytes)
     return bytes / LIVE_PAGE * LIVE_PAGE;
 }
 
+/* How large the live file may grow.  Unasked only where it is on a disk and grows once. */
+static uint64_t file_bytes(const struct fathom_config *c)
+{
+    if (!c->live_path || c->disk_bytes)
+        return c->live_path ? c->disk_bytes : 0;
+    return !c->keep_last && rt_region_on_disk(c->live_path) ? DEFAULT_DISK : 0;
+}
+
 static int map_region(const struct fathom_config *c)
 {
-    struct rt_region_config region = { page_round(c->memory_bytes), c->live_path };
+    struct rt_region_config region = { page_round(c->memory_bytes), 0, c->live_path };
     int rc;
 
     if (rt.head)
         return FATHOM_E_STATE;
+    region.memory = region.bytes;
+    if (file_bytes(c) > region.bytes)
+        region.bytes = page_round(file_bytes(c));
     rc = rt_region_map(&region);
     if (rc < 0)
         return rc;
@@ -70,7 +82,7 @@ static int enable(bool on)
     rt.enabled = on;
     rt_sites_refresh();
     rt_unlock();
-    if (rt.traces)
+    if (rt_sites_traced())
         rt_helper_start();
     return 0;
 }
@@ -303,7 +315,8 @@ static int start_from_environment(bool traced)
                                live_path(path, sizeof path), mode_of_text(getenv("FATHOM_MODE")),
                                keep && !strcmp(keep, "last"),
                                percentiles && !strcmp(percentiles, "0"),
-                               budget ? strtod(budget, NULL) : 0 };
+                               budget ? strtod(budget, NULL) : 0,
+                               size_of_text(getenv("FATHOM_DISK")) };
     int rc;
 
     if (c.mode == 0 && (traced || getenv("FATHOM_RECORD_DIR")))

@@ -15,6 +15,8 @@ struct gather {
     size_t most;
 };
 
+enum { MOST_EVENTS = 4000000 }; /* sorted in memory, 80 bytes each */
+
 static void count_one(const struct live_record *rec, void *arg)
 {
     *(size_t *)arg += rec->in_trace;
@@ -25,7 +27,7 @@ static uint32_t thread_number(struct events *e, uint32_t tid, const char *name)
     for (uint32_t i = e->n_threads; i-- > 0;)
         if (e->thread[i].tid == tid && e->thread[i].name == name)
             return i;
-    e->thread[e->n_threads] = (struct event_thread){ tid, name };
+    e->thread[e->n_threads] = (struct event_thread){ tid, 0, name };
     return e->n_threads++;
 }
 
@@ -76,14 +78,25 @@ static void sort_events(struct events *e, struct event *spare)
     e->list = from;
 }
 
-int rt_events_take(struct events *e, const struct result *r)
+static void gather_thread(const struct live_record *rec, void *arg)
+{
+    struct gather *g = arg;
+
+    if (rec->in_trace)
+        thread_number(g->e, rec->tid, rec->thread);
+}
+
+int rt_events_take(struct events *e, const struct result *r, bool all)
 {
     struct gather g = { e, r, 0 };
-    size_t threads;
+    size_t threads = r->view.head.n_pages, n = 0; /* a page of records has one */
 
     memset(e, 0, sizeof *e);
-    live_each_record(&r->view, count_one, &g.most);
-    threads = g.most / 1 + 1;
+    live_each_record(&r->view, count_one, &n);
+    g.most = !all ? 0 : n < MOST_EVENTS ? n : MOST_EVENTS;
+    if (all && n > MOST_EVENTS)
+        rt_result_complain("only the first 4,000,000 events are written; the fathom format "
+                           "takes all", "");
     e->bytes = 2 * g.most * sizeof *e->list + threads * sizeof *e->thread;
     e->memory = mmap(NULL, e->bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -93,7 +106,7 @@ int rt_events_take(struct events *e, const struct result *r)
     }
     e->list = e->memory;
     e->thread = (struct event_thread *)(e->list + 2 * g.most);
-    live_each_record(&r->view, gather_one, &g);
+    live_each_record(&r->view, all ? gather_one : gather_thread, &g);
     sort_events(e, e->list + g.most);
     return 0;
 }
@@ -126,7 +139,7 @@ void rt_export_collapsed(struct rt_out *o, const struct result *r)
 static int write_events(struct rt_out *o, const struct result *r, enum fathom_format format)
 {
     struct events e;
-    int rc = rt_events_take(&e, r);
+    int rc = rt_events_take(&e, r, format != FATHOM_FILE);
 
     if (rc < 0)
         return rc;
@@ -148,6 +161,11 @@ int fathom_export(const char *path, enum fathom_format format)
 
     if (rc < 0)
         return rc;
+    rc = rt_out_open(&o, path);
+    if (rc < 0) {
+        rt_result_free(&r);
+        return rc;
+    }
     switch (format) {
     case FATHOM_TABLE: rt_report_table(&o, &r, NULL); break;
     case FATHOM_COMPACT: rt_report_compact(&o, &r, NULL); break;
@@ -161,8 +179,8 @@ int fathom_export(const char *path, enum fathom_format format)
     default: rc = FATHOM_E_FORMAT;
     }
     rt_result_free(&r);
-    if (rc == 0)
-        rc = rt_out_save(&o, path);
+    if (rt_out_save(&o, path, rc == 0) < 0 && rc == 0)
+        rc = FATHOM_E_SYSTEM;
     rt_out_release(&o);
     return rc;
 }

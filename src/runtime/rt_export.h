@@ -15,7 +15,7 @@ struct event { /* a record, sorted by thread and time */
 };
 
 struct event_thread {
-    uint32_t tid;
+    uint32_t tid, id; /* id: its number in what is written */
     const char *name;
 };
 
@@ -27,8 +27,9 @@ struct events {
     void *memory;
     size_t bytes;
 };
-/* Every trace record of R, parents before children; 0 or FATHOM_E_MEMORY. */
-int rt_events_take(struct events *e, const struct result *r);
+/* The trace records of R, parents before children, as many as one sorts in memory; or the
+ * threads that have some only.  0 or FATHOM_E_MEMORY. */
+int rt_events_take(struct events *e, const struct result *r, bool all);
 void rt_events_free(struct events *e);
 
 void rt_export_collapsed(struct rt_out *o, const struct result *r);
@@ -36,6 +37,6 @@ void rt_export_chrome(struct rt_out *o, const struct result *r, const struct eve
 void rt_export_perfetto(struct rt_out *o, const struct result *r, const struct events *e);
 void rt_export_speedscope(struct rt_out *o, const struct result *r, const struct events *e);
 void rt_export_pprof(struct rt_out *o, const struct result *r);
-void rt_export_file(struct rt_out *o, const struct result *r, const struct events *e);
+void rt_export_file(struct rt_out *o, const struct result *r, struct events *e);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { COLUMNS = 8, SPANS_EACH = 1 << 16, TYPES = 19 };
+enum { COLUMNS = 8, RECORDS_EACH = 1 << 16, TYPES = 19 };
 enum { T_META = 1, T_STRING, T_METRIC, T_PROCESS, T_THREAD, T_FRAME = 9, T_FUNCTION, T_LOCATION,
        T_STACK, T_SAMPLE, T_SPAN, T_COUNTER, T_END = 18 };
 enum { METRIC_EXACT = 1, FRAME_ZONE = 5 };
@@ -30,6 +30,7 @@ struct file {
     uint32_t n_strings, most_strings;
     uint32_t *frame_of; /* row -> frame */
     uint32_t *stack_of; /* row -> stack */
+    uint32_t *name_of, *detail_of; /* row -> strings */
     double *self;       /* view node -> its own ticks */
     double *row_self;   /* row -> the sum of them */
     void *memory;
@@ -157,7 +158,7 @@ static uint32_t string_id(struct file *f, const char *s)
     return f->n_strings;
 }
 
-static const char *detail_of(const struct row *w)
+static const char *detail_text(const struct row *w)
 {
     return w->backend[0] ? w->backend : w->label;
 }
@@ -177,7 +178,7 @@ static void gather_strings(struct file *f, const struct events *e)
     for (uint32_t i = 0; i < r->n; i++) {
         string_id(f, r->row[i].name);
         string_id(f, r->row[i].file);
-        string_id(f, detail_of(&r->row[i]));
+        string_id(f, detail_text(&r->row[i]));
     }
 }
 
@@ -433,53 +434,74 @@ static uint64_t ns_at(const struct result *r, uint64_t ticks)
     return ns > 0 ? (uint64_t)ns : 0;
 }
 
-static void write_spans(struct file *f, const struct events *e)
+struct trace { /* written as the records come: the region may be larger than memory */
+    struct file *f;
+    struct events *e;
+    struct chunk spans, counters;
+    uint32_t last; /* thread of the record before */
+};
+
+static void full_chunk(struct file *f, struct chunk *c, uint32_t most)
 {
-    struct chunk c;
+    int type = c->type, columns = c->columns;
 
-    begin(&c, T_SPAN, 6);
-    for (size_t i = 0; i < e->n; i++) {
-        const struct event *v = &e->list[i];
-        const struct row *w = &f->r->row[v->row];
-
-        if (v->has_value)
-            continue;
-        put_delta(&c, 0, ns_at(f->r, v->start));
-        put_uint(&c, 1, (uint64_t)((double)v->duration * f->r->ns_per_tick + 0.5));
-        put_delta(&c, 2, thread_of(f, e, v->task));
-        put_delta(&c, 3, string_id(f, w->name));
-        put_delta(&c, 4, f->stack_of[v->row]);
-        put_delta(&c, 5, string_id(f, detail_of(w)));
-        if (++c.records == SPANS_EACH) {
-            end(f, &c, NULL);
-            begin(&c, T_SPAN, 6);
-        }
-    }
-    end(f, &c, NULL);
+    if (c->records < most)
+        return;
+    end(f, c, NULL);
+    begin(c, type, columns);
 }
 
-static void write_counters(struct file *f, const struct events *e)
+static uint32_t thread_of_record(struct trace *t, const struct live_record *rec)
 {
-    struct chunk c;
+    struct event_thread *list = t->e->thread;
 
-    begin(&c, T_COUNTER, 5);
-    for (size_t i = 0; i < e->n; i++) {
-        const struct event *v = &e->list[i];
-        const struct row *w = &f->r->row[v->row];
+    for (uint32_t i = 0; i < t->e->n_threads && (list[t->last].tid != rec->tid ||
+                                                 list[t->last].name != rec->thread); i++)
+        t->last = i;
+    return list[t->last].id;
+}
 
-        if (!v->has_value || w->kind == LIVE_FLOW)
-            continue;
-        put_delta(&c, 0, ns_at(f->r, v->start));
-        put_delta(&c, 1, 1);
-        put_delta(&c, 2, string_id(f, w->name));
-        put_delta(&c, 3, 0);
-        rt_out_u64(&c.column[4], v->value);
-        if (++c.records == SPANS_EACH) {
-            end(f, &c, NULL);
-            begin(&c, T_COUNTER, 5);
-        }
+static void write_record(const struct live_record *rec, void *arg)
+{
+    struct trace *t = arg;
+    struct file *f = t->f;
+    uint32_t row = f->r->row_of[rec->node];
+    struct chunk *c = rec->has_value ? &t->counters : &t->spans;
+
+    if (!rec->in_trace || (rec->has_value && f->r->row[row].kind == LIVE_FLOW))
+        return;
+    put_delta(c, 0, ns_at(f->r, rec->start));
+    if (rec->has_value) {
+        put_delta(c, 1, 1);
+        put_delta(c, 2, f->name_of[row]);
+        put_delta(c, 3, 0);
+        rt_out_u64(&c->column[4], rec->value);
+    } else {
+        put_uint(c, 1, (uint64_t)((double)rec->duration * f->r->ns_per_tick + 0.5));
+        put_delta(c, 2, thread_of_record(t, rec));
+        put_delta(c, 3, f->name_of[row]);
+        put_delta(c, 4, f->stack_of[row]);
+        put_delta(c, 5, f->detail_of[row]);
     }
-    end(f, &c, NULL);
+    c->records++;
+    full_chunk(f, c, RECORDS_EACH);
+}
+
+static void write_trace(struct file *f, struct events *e)
+{
+    struct trace t = { .f = f, .e = e };
+
+    for (uint32_t i = 0; i < f->r->n; i++) {
+        f->name_of[i] = string_id(f, f->r->row[i].name);
+        f->detail_of[i] = string_id(f, detail_text(&f->r->row[i]));
+    }
+    for (uint32_t i = 0; i < e->n_threads; i++)
+        e->thread[i].id = thread_of(f, e, i);
+    begin(&t.spans, T_SPAN, 6);
+    begin(&t.counters, T_COUNTER, 5);
+    live_each_record(&f->r->view, write_record, &t);
+    end(f, &t.spans, NULL);
+    end(f, &t.counters, NULL);
 }
 
 static void write_end(struct file *f)
@@ -504,7 +526,7 @@ static bool take_memory(struct file *f, const struct events *e)
     size_t strings = 8 + f->r->view.n_tasks + e->n_threads + 3 * rows;
     char *p;
 
-    f->bytes = strings * sizeof *f->string + (rows + nodes) * 8 + 2 * rows * 4 + 64;
+    f->bytes = strings * sizeof *f->string + (rows + nodes) * 8 + 4 * rows * 4 + 64;
     p = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return false;
@@ -515,10 +537,12 @@ static bool take_memory(struct file *f, const struct events *e)
     f->row_self = f->self + nodes;
     f->frame_of = (uint32_t *)(f->row_self + rows);
     f->stack_of = f->frame_of + rows;
+    f->name_of = f->stack_of + rows;
+    f->detail_of = f->name_of + rows;
     return true;
 }
 
-void rt_export_file(struct rt_out *o, const struct result *r, const struct events *e)
+void rt_export_file(struct rt_out *o, const struct result *r, struct events *e)
 {
     struct file f = { .o = o, .r = r };
 
@@ -537,8 +561,7 @@ void rt_export_file(struct rt_out *o, const struct result *r, const struct event
     write_frames(&f);
     write_stacks(&f);
     write_samples(&f);
-    write_spans(&f, e);
-    write_counters(&f, e);
+    write_trace(&f, e);
     write_end(&f);
     munmap(f.memory, f.bytes);
 }

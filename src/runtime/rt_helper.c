@@ -1,11 +1,13 @@
 /* rt_helper.c - the one background thread, there only while something is traced: it touches
- * pages before the program's threads need them (a page fault costs as much as forty records)
- * and keeps the clock's rate in the live file fresh.  It takes no signals, holds no lock, and
+ * pages before the program's threads need them (a page fault costs as much as forty records),
+ * leaves those that are full to the disk when the trace is larger than memory may be, and
+ * keeps the clock's rate in the live file fresh.  It takes no signals, holds no lock, and
  * is gone in a forked child, where threads fault their own pages.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -31,26 +33,60 @@ static void touch(uint64_t page, uint32_t n)
                            __ATOMIC_RELAXED);
 }
 
+static uint32_t touch_ahead(uint32_t done, uint32_t next)
+{
+    if (done < next)
+        done = next;
+    while (done < next + AHEAD && done + STEP <= rt.trace_pages_max &&
+           rt_have_blocks((uint64_t)(done + STEP) * LIVE_PAGE)) {
+        touch(rt.base + (uint64_t)done * LIVE_PAGE, STEP);
+        done += STEP;
+    }
+    return done;
+}
+
+/* The file has them: out of this process, and on their way to the disk.  Whoever touches one
+ * again finds it as it was. */
+static void leave_to_disk(uint32_t first, uint32_t n)
+{
+    uint64_t at = (uint64_t)first * LIVE_PAGE, bytes = (uint64_t)n * LIVE_PAGE;
+
+    if (n == 0 || madvise((void *)(uintptr_t)(rt.base + at), bytes, MADV_DONTNEED) < 0)
+        return;
+    sync_file_range(rt.fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+    __atomic_add_fetch(&rt.retired, n, __ATOMIC_RELAXED);
+}
+
+static uint32_t retire_behind(uint32_t at, uint32_t next)
+{
+    while (rt.fd >= 0 && at + STEP + rt.memory_pages / 2 <= next) {
+        uint32_t end = at + STEP, from = at;
+
+        for (; at < end; at++)
+            if (!rt_page_is_done(rt.base + (uint64_t)at * LIVE_PAGE)) {
+                leave_to_disk(from, at - from);
+                from = at + 1;
+            }
+        leave_to_disk(from, at - from);
+    }
+    return at;
+}
+
 static void *help(void *unused)
 {
-    uint32_t done = 0, from = 0;
+    uint32_t done = 0, retired = 0, before;
     struct timespec pause = { 0, BUSY_NS };
 
     prctl(PR_SET_NAME, "fathom");
-    while (done < rt.trace_pages_max && __atomic_load_n(&running, __ATOMIC_RELAXED)) {
+    while (__atomic_load_n(&running, __ATOMIC_RELAXED)) {
         uint32_t next = __atomic_load_n(&rt.head->next_page, __ATOMIC_RELAXED);
 
-        if (done < next)
-            done = next;
-        from = done;
-        while (done < next + AHEAD && done + STEP <= rt.trace_pages_max &&
-               rt_have_blocks((uint64_t)(done + STEP) * LIVE_PAGE)) {
-            touch(rt.base + (uint64_t)done * LIVE_PAGE, STEP);
-            done += STEP;
-        }
-        if (done + STEP > rt.trace_pages_max)
+        before = done + retired;
+        done = touch_ahead(done, next);
+        retired = retire_behind(retired, next);
+        if (next + STEP > rt.trace_pages_max)
             break;
-        pause.tv_nsec = done > from ? BUSY_NS
+        pause.tv_nsec = done + retired > before  ? BUSY_NS
                         : pause.tv_nsec * 2 < IDLE_NS ? pause.tv_nsec * 2 : IDLE_NS;
         rt_clock_refine();
         nanosleep(&pause, NULL);

@@ -13,6 +13,21 @@
 
 enum { FIRST = 1 << 16 };
 
+static int write_all(int fd, const char *data, size_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(fd, data, n);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return -1;
+        data += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
 static bool grow(struct rt_out *o, size_t more)
 {
     size_t cap = o->cap ? o->cap : FIRST;
@@ -20,6 +35,10 @@ static bool grow(struct rt_out *o, size_t more)
 
     if (o->failed || more > ((size_t)1 << 40))
         return false;
+    if (o->is_open && o->n) {
+        o->failed = write_all(o->fd, o->data, o->n) < 0;
+        o->n = 0;
+    }
     while (cap - o->n < more)
         cap *= 2;
     if (cap == o->cap)
@@ -112,13 +131,11 @@ void rt_out_csv(struct rt_out *o, const char *s)
 
 void rt_out_uleb(struct rt_out *o, uint64_t x)
 {
-    unsigned char b[10];
-    size_t n = 0;
-
+    if (o->cap - o->n < 10 && !grow(o, 10))
+        return;
     for (; x >= 0x80; x >>= 7)
-        b[n++] = (unsigned char)(x | 0x80);
-    b[n++] = (unsigned char)x;
-    rt_out_add(o, b, n);
+        o->data[o->n++] = (char)(x | 0x80);
+    o->data[o->n++] = (char)x;
 }
 
 void rt_out_u32(struct rt_out *o, uint32_t x)
@@ -131,41 +148,36 @@ void rt_out_u64(struct rt_out *o, uint64_t x)
     rt_out_add(o, &x, 8);
 }
 
-static int write_all(int fd, const char *data, size_t n)
+static bool temporary(char *tmp, size_t cap, const char *path)
 {
-    while (n > 0) {
-        ssize_t done = write(fd, data, n);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return -1;
-        data += done;
-        n -= (size_t)done;
-    }
-    return 0;
+    return (size_t)snprintf(tmp, cap, "%s.%d.tmp", path, (int)getpid()) < cap;
 }
 
-int rt_out_save(const struct rt_out *o, const char *path)
+int rt_out_open(struct rt_out *o, const char *path)
 {
     char tmp[1100];
-    int fd;
 
-    if (o->failed)
-        return FATHOM_E_MEMORY;
-    if ((size_t)snprintf(tmp, sizeof tmp, "%s.%d.tmp", path, (int)getpid()) >= sizeof tmp)
+    if (!temporary(tmp, sizeof tmp, path))
         return FATHOM_E_SYSTEM;
-    fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
+    o->fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    o->is_open = o->fd >= 0;
+    return o->is_open ? 0 : FATHOM_E_SYSTEM;
+}
+
+int rt_out_save(struct rt_out *o, const char *path, bool good)
+{
+    char tmp[1100];
+    int rc = o->is_open ? 0 : rt_out_open(o, path);
+
+    if (rc < 0 || !temporary(tmp, sizeof tmp, path))
         return FATHOM_E_SYSTEM;
-    if (write_all(fd, o->data, o->n) < 0) {
-        close(fd);
-        unlink(tmp);
-        return FATHOM_E_SYSTEM;
-    }
-    if (close(fd) < 0 || rename(tmp, path) < 0) {
-        unlink(tmp);
-        return FATHOM_E_SYSTEM;
-    }
-    return 0;
+    good = good && !o->failed;
+    rc = good && write_all(o->fd, o->data, o->n) < 0 ? FATHOM_E_SYSTEM : 0;
+    if (close(o->fd) < 0)
+        rc = FATHOM_E_SYSTEM;
+    o->is_open = false;
+    if (good && rc == 0 && rename(tmp, path) == 0)
+        return 0;
+    unlink(tmp);
+    return good || rc < 0 ? FATHOM_E_SYSTEM : FATHOM_E_MEMORY;
 }

@@ -1,5 +1,5 @@
-/* rt_out.h - text and bytes being put together inside the program: one mapping that grows,
- * sticky on failure.  Start from {0}.  SPDX-License-Identifier: Apache-2.0 */
+/* rt_out.h - text and bytes being put together inside the program: one mapping that grows, or
+ * is written out as it fills.  Sticky on failure.  Start from {0}.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_RUNTIME_RT_OUT_H
 #define FATHOM_RUNTIME_RT_OUT_H
 
@@ -10,7 +10,8 @@
 struct rt_out {
     char *data;
     size_t n, cap;
-    bool failed;
+    bool failed, is_open;
+    int fd; /* where to, when is_open */
 };
 
 void rt_out_add(struct rt_out *o, const void *data, size_t n);
@@ -23,7 +24,9 @@ void rt_out_uleb(struct rt_out *o, uint64_t x);
 void rt_out_u32(struct rt_out *o, uint32_t x); /* little-endian */
 void rt_out_u64(struct rt_out *o, uint64_t x);
 void rt_out_release(struct rt_out *o);
-/* All of it to PATH, through a temporary file; 0 or FATHOM_E_*. */
-int rt_out_save(const struct rt_out *o, const char *path);
+/* From here on to a temporary file beside PATH; optional. */
+int rt_out_open(struct rt_out *o, const char *path);
+/* All of it is to be PATH now, or when not GOOD nothing; 0 or FATHOM_E_*. */
+int rt_out_save(struct rt_out *o, const char *path, bool good);
 
 #endif

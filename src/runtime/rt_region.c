@@ -6,13 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { GROW = 1 << 20, SPINS = 200 };
+static const uint32_t TMPFS = 0x01021994, RAMFS = 0x858458f6; /* statfs(2) */
 
 struct rt rt = { .fd = -1, .percentiles = true, .mode = FATHOM_MODE_AGGREGATE };
 
@@ -254,6 +257,24 @@ uint32_t rt_name(const char *text)
     return n;
 }
 
+bool rt_page_is_done(uint64_t page)
+{
+    const struct live_chunk *c = (struct live_chunk *)(uintptr_t)page;
+
+    return __atomic_load_n(page_kind(page), __ATOMIC_ACQUIRE) == LIVE_CHUNK && c->trace &&
+           __atomic_load_n(&c->next, __ATOMIC_RELAXED);
+}
+
+bool rt_region_on_disk(const char *path)
+{
+    char folder[RT_PATH];
+    const char *slash = strrchr(path, '/');
+    struct statfs fs;
+
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    return statfs(folder, &fs) == 0 && (uint32_t)fs.f_type != TMPFS && (uint32_t)fs.f_type != RAMFS;
+}
+
 int rt_region_file(const char *path, uint64_t bytes, uint64_t used)
 {
     int fd = *path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
@@ -319,7 +340,9 @@ int rt_region_map(const struct rt_region_config *c)
         return FATHOM_E_SYSTEM;
     rt.base = (uint64_t)(uintptr_t)h;
     rt.n_pages = (uint32_t)(c->bytes / LIVE_PAGE);
-    rt.trace_pages_max = rt.n_pages - rt.n_pages / 4;
+    rt.memory_pages = (uint32_t)(c->memory / LIVE_PAGE);
+    rt.trace_pages_max = rt.n_pages - rt.memory_pages / 4;
+    rt.retired = 0;
     rt.trace_pages = rt.free_page = rt.free_count = rt.allocated = 0;
     rt.string_page = 0;
     fill_header(h, c->bytes);

@@ -396,6 +396,9 @@ int rt_result_take(struct result *r, bool per_thread)
     if (!rt.head)
         return FATHOM_E_STATE;
     rt_clock_refine();
+    rt_lock();
+    rt_clock_cost(rt.head);
+    rt_unlock();
     rt_lock_threads();
     rc = rt_result_of(r, rt.head, (size_t)rt.n_pages * LIVE_PAGE, per_thread);
     rt_unlock_threads();

@@ -98,7 +98,6 @@ static void set_mode(struct fathom_site *s, struct live_site *l)
     apply_rules(l, s);
     if (rt.enabled && l->mode != FATHOM_MODE_OFF)
         mode = rt_site_special(l) ? 3 : 1;
-    rt.traces |= mode && l->mode >= FATHOM_MODE_TRACE;
     __atomic_store_n(&s->mode, mode, __ATOMIC_RELAXED);
 }
 
@@ -189,9 +188,17 @@ void rt_node_refresh(struct fathom_node_ *n, struct live_thread *t)
     FATHOM_PUT_(n->special, rt_site_special(l) | (rt_was_cleared(t) ? LIVE_TOLD : 0));
 }
 
+bool rt_sites_traced(void)
+{
+    bool traced = rt.mode >= FATHOM_MODE_TRACE;
+
+    for (uint32_t i = 0; i < rt.n_rules; i++)
+        traced |= rt.rule[i].mode >= FATHOM_MODE_TRACE;
+    return traced && rt.head && rt.enabled;
+}
+
 void rt_sites_refresh(void)
 {
-    rt.traces = false;
     for (uint32_t id = 1; id <= rt.head->n_sites; id++) {
         if (rt.site[id])
             set_mode(rt.site[id], rt_site(id));
@@ -238,7 +245,7 @@ static int add_rule(const char *pattern, int mode, uint32_t sample)
         rt_sites_refresh();
     }
     rt_unlock();
-    if (rt.traces)
+    if (rt_sites_traced())
         rt_helper_start();
     return n;
 }

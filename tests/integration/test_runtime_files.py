@@ -178,17 +178,36 @@ class Objects(unittest.TestCase):
             self.assertEqual(names, {"rt_off"})
         self.assertEqual(texts[0], texts[1])
 
+    def allowed(self, name):
+        """The words of a list, comments left out."""
+        text = (SOURCE / "tests" / "imports" / name).read_text()
+        return set(re.sub(r"#.*", "", text).split())
+
+    def needed(self, path, *options):
+        text = subprocess.run(["nm", *options, "-u", path], capture_output=True, text=True,
+                              check=True).stdout
+        return {re.sub(r"@.*", "", line.split()[-1]) for line in text.splitlines() if line.strip()}
+
     def test_the_library_needs_nothing_but_libc(self):
         need("nm")
         if "build-san" in str(BUILD):
             self.skipTest("a sanitizer adds its own")
-        path = program("libfathom.so")
-        text = subprocess.run(["nm", "-D", "-u", path], capture_output=True, text=True,
-                              check=True).stdout
-        needed = {re.sub(r"@.*", "", line.split()[-1]) for line in text.splitlines()}
-        allow = (SOURCE / "tests" / "imports" / "runtime.allow").read_text().split()
-        self.assertEqual(needed - set(allow), set())
-        self.assertNotIn("malloc", needed)
+        needed = self.needed(program("libfathom.so"), "-D")
+        self.assertEqual(needed - self.allowed("runtime.allow"), set())
+        for name in ("malloc", "calloc", "free", "printf", "abort", "exit", "pthread_mutex_lock"):
+            self.assertNotIn(name, self.allowed("runtime.allow"))
+
+    def test_a_zone_in_a_handler_calls_nothing_that_waits(self):
+        need("nm")
+        if "build-san" in str(BUILD):
+            self.skipTest("a sanitizer adds its own")
+        objects = sorted(BUILD.glob("src/runtime/libfathom.so*.p/rt_*.c.o"))
+        found = [o for o in objects if o.name in ("rt_zone.c.o", "rt_page.c.o", "rt_event.c.o")]
+        self.assertEqual(len(found), 3)
+        for path in found:
+            with self.subTest(path.name):
+                outside = {n for n in self.needed(path) if not n.startswith(("rt", "fathom_", "_GLOBAL_"))}
+                self.assertEqual(outside - self.allowed("signal.allow"), set())
 
     def test_only_public_names_are_exported(self):
         need("nm")

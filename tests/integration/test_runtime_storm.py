@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 from support import BUILD, fathom, run
-from test_runtime import case, program
+from test_runtime import case, need_tsan, program
 
 
 def spans_of(path):
@@ -34,6 +34,17 @@ class Storm(unittest.TestCase):
         self.assertEqual(said["leaf"], said["wanted_leaf"])
         self.assertEqual(said["under_cap"], 1)
         self.assertEqual(said["nodes_lost"], 0)
+
+    def test_a_trace_larger_than_memory_goes_to_the_live_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "out.fathom"
+            said = self.said("traced_to_disk", RT_OUT=str(out), RT_LIVE=folder + "/live")
+            self.assertEqual(said["leaf"], 0.9 * said["zones"])
+            self.assertEqual(said["exported"], 0)
+            self.assertEqual(spans_of(out) + said["lost"], said["zones"])
+            # Only a full disk may stop it below its cap.
+            if os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize > 1 << 30:
+                self.assertEqual(said["lost"], 0)
 
     def test_keeping_the_last_records_counts_what_was_overwritten(self):
         said = self.said("keep_last")
@@ -101,6 +112,9 @@ class Storm(unittest.TestCase):
 
 class StormUnderTheThreadSanitizer(Storm):
     binary = "rt-storm-tsan"
+
+    def setUp(self):
+        need_tsan("rt-basic-tsan")
 
 
 class Loading(unittest.TestCase):

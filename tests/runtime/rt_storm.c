@@ -70,6 +70,21 @@ static void threads_traced(void)
     say("nodes_lost", (double)fathom_lost(FATHOM_LOST_NODE));
 }
 
+/* A trace sixteen times as large as memory may be. */
+static void traced_to_disk(void)
+{
+    struct fathom_config c = { .size = sizeof c, .memory_bytes = 4 << 20,
+                               .live_path = getenv("RT_LIVE"), .mode = FATHOM_MODE_TRACE,
+                               .disk_bytes = 128 << 20 };
+
+    fathom_start(&c);
+    run_threads(4, many);
+    say("zones", 4.0 * 10 * (ZONES / 10));
+    say("leaf", (double)count_of("branch/leaf"));
+    say("lost", (double)fathom_lost(FATHOM_LOST_TRACE));
+    say("exported", fathom_export(getenv("RT_OUT"), FATHOM_FILE));
+}
+
 static void keep_last(void)
 {
     struct fathom_config c = { .size = sizeof c, .memory_bytes = 2 << 20,
@@ -450,6 +465,7 @@ static void budget(void)
 
 static const struct rt_case cases[] = {
     { "threads", threads },     { "traced", threads_traced }, { "keep_last", keep_last },
+    { "traced_to_disk", traced_to_disk },
     { "churn", churn },         { "churn_traced", churn_traced }, { "control", control },
     { "signals", signals },     { "signals_cleared", signals_cleared },
     { "signals_traced", signals_traced }, { "forks", forks },           { "fork_inside", fork_inside },
