@@ -1,5 +1,6 @@
 /* rt_out.h - text and bytes being put together inside the program: one mapping that grows, or
- * is written out as it fills.  Sticky on failure.  Start from {0}.  SPDX-License-Identifier: Apache-2.0 */
+ * is written out as it fills.  Sticky on failure.  Start from {0}.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_RUNTIME_RT_OUT_H
 #define FATHOM_RUNTIME_RT_OUT_H
 

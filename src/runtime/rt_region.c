@@ -271,7 +271,8 @@ bool rt_region_on_disk(const char *path)
     const char *slash = strrchr(path, '/');
     struct statfs fs;
 
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
+             slash ? path : ".");
     return statfs(folder, &fs) == 0 && (uint32_t)fs.f_type != TMPFS && (uint32_t)fs.f_type != RAMFS;
 }
 
