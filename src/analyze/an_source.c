@@ -405,7 +405,9 @@ static void find_text(struct an_listing *l, const struct profile *p, uint32_t fi
             l->text = p->source.v[i].text;
             l->text_size = p->source.v[i].size;
         }
-    l->no_source = l->text ? "" : file ? "the profile holds no source of it" : "no debug information";
+    l->no_source = l->text ? ""
+                   : file  ? "the profile holds no source of it"
+                           : "no debug information";
 }
 
 const char *an_listing_text(const struct an_listing *l, uint32_t number, size_t *n)

@@ -78,7 +78,8 @@ static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
         return err_set(e, ERR_USAGE, "no command to run");
     if (a->runs < 1 || a->runs > RUNS_MOST)
         return err_set(e, ERR_USAGE, "--repeat: from 1 to %d", RUNS_MOST);
-    if (col_event_parse(a->events ? a->events : col_stat_events, &events, e) < 0) {
+    if (col_event_parse(a->events ? a->events : col_stat_events, &events, e) < 0 ||
+        (a->events && col_stat_check(&events, e) < 0)) {
         vec_release(&events);
         return -1;
     }

@@ -1,5 +1,6 @@
 /* stat_measures.c - what is printed of a run, as a table of questions; a measure that no run
  * can answer is left out.  SPDX-License-Identifier: Apache-2.0 */
+#include <linux/perf_event.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -132,7 +133,10 @@ static void ask_all(struct stat_result *s, const struct question *q, size_t n)
 static void add_counter(struct stat_result *s, size_t event)
 {
     const struct col_event *ev = &s->events->v[event];
-    struct stat_measure *m = add(s, ev->name, ev->is_clock ? "ns" : "count", "");
+    /* A clock's metric is called "cpu"; here it stands beside user and system time. */
+    const char *clock = ev->config == PERF_COUNT_SW_TASK_CLOCK ? "task-clock" : "cpu-clock";
+    const char *name = strcmp(ev->name, "cpu") == 0 ? clock : ev->name;
+    struct stat_measure *m = add(s, name, ev->is_clock ? "ns" : "count", "");
 
     m->running_pct = 100;
     for (size_t k = 0; k < s->runs; k++) {

@@ -50,6 +50,26 @@ static void put_row(struct table *t, const struct stat_measure *m, size_t runs)
     free(sorted);
 }
 
+/* "; 3 of 8 runs failed, exit status 139 (SIGSEGV)": a shell says 128 + n of signal n. */
+static void put_failures(const struct stat_result *s, struct out *o)
+{
+    size_t failed = 0;
+    int status = 0;
+
+    for (size_t k = 0; k < s->runs; k++) {
+        status = s->run[k].exit_status ? s->run[k].exit_status : status;
+        failed += s->run[k].exit_status != 0;
+    }
+    if (!failed)
+        return;
+    if (s->runs > 1)
+        out_printf(o, "; %zu of them failed, exit status %d", failed, status);
+    else
+        out_printf(o, "; exit status %d", status);
+    if (status > 128 && sigabbrev_np(status - 128))
+        out_printf(o, " (SIG%s)", sigabbrev_np(status - 128));
+}
+
 static void put_head(const struct stat_result *s, struct out *o)
 {
     struct buf line = { 0 };
@@ -66,11 +86,7 @@ static void put_head(const struct stat_result *s, struct out *o)
         out_printf(o, ": %zu runs, medians with their %.1f %% interval", s->runs,
                    100 * i.confidence);
     }
-    for (size_t k = 0; k < s->runs; k++)
-        if (s->run[k].exit_status) {
-            out_printf(o, "; exit status %d", s->run[k].exit_status);
-            break;
-        }
+    put_failures(s, o);
     out_str(o, "\n\n");
 }
 

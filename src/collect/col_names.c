@@ -28,7 +28,9 @@ static bool is_root_name(const char *name)
 {
     static const char *const roots[] = { "_start", "__libc_start_call_main", "__libc_start_main",
                                          "__libc_start_main_impl", "clone", "clone3", "__clone",
-                                         "__clone3", "start_thread", "thread_start" };
+                                         "__clone3", "start_thread", "thread_start",
+                                         "runtime.goexit", "runtime.mcall", "runtime.mstart",
+                                         "runtime.rt0_go" };
 
     for (size_t i = 0; i < ARRAY_LEN(roots); i++)
         if (strcmp(name, roots[i]) == 0)

@@ -48,6 +48,35 @@ static int open_best(const struct col_event *ev, pid_t pid, struct col_stat_coun
     return fd;
 }
 
+int col_stat_check(const struct col_events *events, struct err *e)
+{
+    for (size_t i = 0; i < events->n; i++) {
+        const struct col_event *ev = &events->v[i];
+        struct col_stat_counter c;
+        int fd = open_best(ev, 0, &c);
+
+        if (fd >= 0) {
+            close(fd);
+            continue;
+        }
+        if (c.errnum == EACCES || c.errnum == EPERM) {
+            err_set(e, ERR_MISSING, "this user may not count \"%s\"", ev->name);
+            err_hint(e, "sudo sysctl kernel.perf_event_paranoid=1, or run as root or with "
+                        "CAP_PERFMON");
+        } else if (ev->is_hardware) {
+            err_set(e, ERR_MISSING, "\"%s\" cannot be counted: this machine has no such hardware "
+                                    "counter", ev->name);
+            err_hint(e, "page-faults, context-switches, cpu-migrations and task-clock work "
+                        "everywhere; valgrind --tool=cachegrind simulates caches and branches");
+        } else {
+            errno = c.errnum;
+            err_sys(e, "\"%s\" cannot be counted", ev->name);
+        }
+        return -1;
+    }
+    return 0;
+}
+
 static void read_counter(int fd, struct col_stat_counter *c)
 {
     uint64_t got[3]; /* value, time enabled, time running */

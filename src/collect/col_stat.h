@@ -38,6 +38,8 @@ struct col_stat_options {
 /* Events worth counting, for a machine with hardware counters. */
 extern const char col_stat_events[];
 
+/* Can each of EVENTS be counted here?  ERR_MISSING with the first that cannot. */
+int col_stat_check(const struct col_events *events, struct err *e);
 int col_stat_run(const struct col_stat_options *o, struct col_stat_run *r, struct err *e);
 
 #endif

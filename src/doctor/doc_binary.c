@@ -21,7 +21,7 @@ struct examined {
     struct sym_image *file;
     struct doc_producer producer;
     struct doc_code code;
-    bool dwarf, separate_dwarf, symtab, eh_frame, sanitizer, mcount;
+    bool dwarf, separate_dwarf, symtab, eh_frame, debug_frame, sanitizer, mcount;
     bool library; /* nothing that could be started */
     double frame_pointer_pct, spill_pct; /* of functions; -1 when there were none to look at */
 };
@@ -101,6 +101,11 @@ static void add_flags(struct doc_binary *b, struct examined *x)
             *p->march ? p->march : p->with_level ? "the compiler's default" : "not recorded");
 }
 
+static bool has_tables(const struct examined *x)
+{
+    return x->eh_frame || x->debug_frame;
+}
+
 static void add_code(struct doc_binary *b, struct examined *x)
 {
     double pct = x->frame_pointer_pct;
@@ -113,9 +118,11 @@ static void add_code(struct doc_binary *b, struct examined *x)
                 "frame pointers", NULL, "%s: %.0f %% of %zu functions that call others set one up",
                 pct >= MANY_PCT ? "used" : pct <= FEW_PCT ? "not used" : "used in part", pct,
                 x->code.functions);
-    doc_add(&b->facts, x->eh_frame ? DOC_GOOD : DOC_POOR, "unwind_tables", "unwind tables",
-            x->eh_frame ? NULL : "compile with -fasynchronous-unwind-tables", "%s",
-            x->eh_frame ? "yes (.eh_frame)" : "none");
+    doc_add(&b->facts, has_tables(x) ? DOC_GOOD : DOC_POOR, "unwind_tables", "unwind tables",
+            has_tables(x) ? NULL : "compile with -fasynchronous-unwind-tables", "%s",
+            x->eh_frame      ? "yes (.eh_frame)"
+            : x->debug_frame ? "yes (.debug_frame)"
+                             : "none");
     doc_add(&b->facts, DOC_PLAIN, "lto", "link-time optimisation", NULL, "%s",
             x->producer.lto     ? "yes"
             : x->producer.units ? "no sign of it"
@@ -179,6 +186,7 @@ static void examine(struct examined *x)
     x->mcount |= x->producer.pg;
     x->sanitizer |= x->producer.sanitized;
     x->eh_frame = sym_image_bytes(x->file, ".eh_frame", &n) != NULL && n > 8;
+    x->debug_frame = sym_image_bytes(x->file, ".debug_frame", &n) != NULL && n > 8;
     doc_code_read(&x->code, x->m);
     x->frame_pointer_pct = x->spill_pct = -1;
     if (x->code.functions) {
@@ -199,7 +207,7 @@ static bool is_unoptimised(const struct examined *x)
 static void judge(struct doc_binary *b, const struct examined *x, const char *target)
 {
     bool fp = x->frame_pointer_pct >= MANY_PCT;
-    const char *graph = fp ? "fp" : x->eh_frame ? "auto" : "dwarf";
+    const char *graph = fp ? "fp" : has_tables(x) ? "auto" : "dwarf";
 
     if (x->sanitizer || x->mcount)
         snprintf(b->verdict, sizeof b->verdict,

@@ -1,5 +1,6 @@
 /* doc_code.c - what the first instructions of functions tell.  A flag on a command line may not
  * have reached every file; the code cannot lie.  SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "disasm/disasm.h"
@@ -84,36 +85,82 @@ static bool in_text(struct sym_module *m, uint64_t *low, uint64_t *high)
     return true;
 }
 
+struct range {
+    uint64_t start, end;
+};
+struct ranges {
+    VEC(struct range) v;
+};
+
+/* Functions by the table of unwind information, which even stripped files have ... */
+static void add_unwound(struct ranges *r, struct sym_module *m, uint64_t high)
+{
+    size_t n;
+    const uint64_t *start = sym_ehframe_starts(m, &n);
+
+    for (size_t i = 0; start && i < n; i++)
+        vec_push(&r->v, ((struct range){ start[i], i + 1 < n ? start[i + 1] : high }));
+}
+
+/* ... or by their symbols: a static program has no such table, nor has one in Go. */
+static void add_named(struct ranges *r, struct sym_image *im)
+{
+    Elf_Scn *scn = NULL;
+    GElf_Shdr sh;
+
+    while ((scn = elf_nextscn(im->elf, scn))) {
+        Elf_Data *d;
+        GElf_Sym s;
+
+        if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_SYMTAB || !sh.sh_entsize)
+            continue;
+        d = elf_getdata(scn, NULL);
+        for (size_t i = 0; d && i < d->d_size / sh.sh_entsize; i++)
+            if (gelf_getsym(d, (int)i, &s) && GELF_ST_TYPE(s.st_info) == STT_FUNC && s.st_size &&
+                s.st_value + s.st_size > s.st_value)
+                vec_push(&r->v, ((struct range){ s.st_value, s.st_value + s.st_size }));
+    }
+}
+
+static void look(struct doc_code *c, struct sym_module *m, const struct range *r, int machine)
+{
+    static const char native[] = "x86_64";
+    uint64_t size = r->end - r->start;
+    const unsigned char *p;
+    struct entry e;
+
+    size = size < LOOK_BYTES ? size : LOOK_BYTES;
+    p = sym_image_code(sym_module_file(m), r->start, size);
+    if (!p)
+        return;
+    e = machine == EM_AARCH64      ? look_arm(p, size)
+        : *disasm_refusal(native) == 0 ? look_x86(p, size, r->start)
+                                       : look_x86_bytes(p, size);
+    if (!e.calls)
+        return;
+    c->functions++;
+    c->frame_pointers += e.sets_frame;
+    c->spills += e.spills;
+}
+
 void doc_code_read(struct doc_code *c, struct sym_module *m)
 {
-    bool disassembles = *disasm_refusal("x86_64") == 0;
-    const uint64_t *start;
+    struct ranges r = { 0 };
     uint64_t low, high;
     GElf_Ehdr eh;
-    size_t n;
 
     *c = (struct doc_code){ 0 };
-    start = sym_ehframe_starts(m, &n);
-    if (!start || !in_text(m, &low, &high) || !gelf_getehdr(sym_module_file(m)->elf, &eh))
+    if (!in_text(m, &low, &high) || !gelf_getehdr(sym_module_file(m)->elf, &eh))
         return;
-    for (size_t i = 0; i < n && c->functions < FUNCTIONS_MOST; i++) {
-        uint64_t end = i + 1 < n ? start[i + 1] : high, size = end - start[i];
-        const unsigned char *p;
-        struct entry e;
+    add_unwound(&r, m, high);
+    if (!r.v.n)
+        add_named(&r, sym_module_file(m));
+    for (size_t i = 0; i < r.v.n && c->functions < FUNCTIONS_MOST; i++) {
+        const struct range *f = &r.v.v[i];
 
-        if (start[i] < low || end > high || size < LEAST_BYTES || start[i] == eh.e_entry)
-            continue;
-        size = size < LOOK_BYTES ? size : LOOK_BYTES;
-        p = sym_image_code(sym_module_file(m), start[i], size);
-        if (!p)
-            continue;
-        e = eh.e_machine == EM_AARCH64 ? look_arm(p, size)
-            : disassembles             ? look_x86(p, size, start[i])
-                                       : look_x86_bytes(p, size);
-        if (!e.calls)
-            continue;
-        c->functions++;
-        c->frame_pointers += e.sets_frame;
-        c->spills += e.spills;
+        if (f->start >= low && f->end <= high && f->end - f->start >= LEAST_BYTES &&
+            f->start != eh.e_entry)
+            look(c, m, f, eh.e_machine);
     }
+    vec_release(&r.v);
 }

@@ -39,6 +39,11 @@ class Binaries(Case):
         self.assertTrue(found["frame_pointers"].startswith("not used"), found["frame_pointers"])
         self.assertRegex(binary["command"], r"^fathom record -gauto -- ")
 
+    def test_a_static_program_is_judged_by_its_symbols(self):
+        found = facts("doctor-static")[1]
+        self.assertRegex(found["frame_pointers"], r"^(not used|used in part|used): \d+ % of \d+ functions")
+        self.assertIn(".eh_frame", found["unwind_tables"])
+
     def test_level_and_instruction_set_come_from_the_debug_information(self):
         binary, found = facts("doctor-fast-debug")
         self.assertTrue(binary["fast"])

@@ -87,6 +87,21 @@ class Stat(Case):
         self.assertRegex(done.stderr, r"(?m)^echo hello: 2 runs, medians with their 50\.0 % interval$")
         self.assertRegex(done.stderr, r"(?m)^wall +\S+ [mun]?s")
 
+    def test_an_event_that_is_not_there_is_refused_before_the_command_runs(self):
+        mark = self.dir / "ran"
+        done = fathom("stat", "-e", "cycles", "--", "touch", mark, status=None)
+        if done.returncode == 0:
+            self.skipTest("this machine counts cycles")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('"cycles"', done.stderr)
+        self.assertFalse(mark.exists())
+
+    def test_how_a_command_ended_is_said(self):
+        killed = fathom("stat", "--", "sh", "-c", "kill -9 $$", status=137)
+        self.assertIn("exit status 137 (SIGKILL)", killed.stderr)
+        often = fathom("stat", "-r", "3", "--", "sh", "-c", "exit 3", status=3)
+        self.assertIn("3 of them failed, exit status 3", often.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -7,6 +7,7 @@
  * build: doctor-lto gcc -O2 -g -flto -o @OUT@ @IN@
  * build: doctor-pg gcc -O2 -g -pg -o @OUT@ @IN@
  * build: doctor-asan gcc -O1 -g -fsanitize=address -o @OUT@ @IN@
+ * build: doctor-static gcc -O2 -static -o @OUT@ @IN@
  * build: doctor-library gcc -O2 -g -shared -fPIC -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
