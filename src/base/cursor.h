@@ -17,9 +17,9 @@ struct cursor {
 
 static inline struct cursor cursor_of(const void *data, size_t n)
 {
-    const unsigned char *p = data ? data : ""; /* nothing may be added to NULL, not even 0 */
+    const unsigned char *p = data;
 
-    return (struct cursor){ p, p + n, false };
+    return (struct cursor){ p, n ? p + n : p, false }; /* to NULL not even 0 may be added */
 }
 
 static inline size_t cur_left(const struct cursor *c)
