@@ -179,7 +179,9 @@ static void put_costs(const struct doctor_findings *f, struct out *o, const stru
         put_cost(&t, &f->costs.v.v[i]);
     table_print(&t, o, term);
     table_release(&t);
-    if (f->costs.v.n)
+    if (f->costs.v.n && f->rounds < 2)
+        out_str(o, "  one round says little and has no interval: -r 6 or more\n");
+    else if (f->costs.v.n)
         out_printf(o, "  the interval holds the median of its CPU at %.0f %%\n",
                    100 * f->costs.v.v[0].cpu.confidence);
 }

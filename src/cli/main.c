@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "text/nearest.h"
 
 static void print_overview(FILE *to)
 {
@@ -13,6 +14,20 @@ static void print_overview(FILE *to)
         if (!commands[i]->hidden)
             fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(to, "\nfathom COMMAND -h explains one; man fathom-COMMAND says more.\n");
+}
+
+static void complain(const char *name)
+{
+    struct nearest n = nearest_to(name, strlen(name));
+
+    for (size_t i = 0; commands[i]; i++)
+        if (!commands[i]->hidden)
+            nearest_offer(&n, commands[i]->name);
+    fprintf(stderr, "fathom: there is no command \"%s\"; ", name);
+    if (n.best)
+        fprintf(stderr, "did you mean %s?\n", n.best);
+    else
+        fprintf(stderr, "fathom -h lists them\n");
 }
 
 int main(int argc, char **argv)
@@ -33,7 +48,7 @@ int main(int argc, char **argv)
     }
     c = command_find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
     if (!c) {
-        fprintf(stderr, "fathom: there is no command \"%s\"; fathom -h lists them\n", argv[1]);
+        complain(argv[1]);
         return EXIT_USAGE;
     }
     return command_main(c, argc - 1, argv + 1);

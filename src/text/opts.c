@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/nearest.h"
+
 static bool takes_value(const struct option *o)
 {
     return o->type != OPT_FLAG && o->type != OPT_NO_FLAG;
@@ -109,6 +111,19 @@ struct walk {
     struct err *e;
 };
 
+static int unknown_option(struct walk *w, const char *arg, size_t n)
+{
+    struct nearest near = nearest_to(arg, n);
+
+    for (const struct opts_table *t = w->tables; t->options; t++)
+        for (const struct option *o = t->options; o->name; o++)
+            nearest_offer(&near, o->name);
+    err_set(w->e, ERR_USAGE, "there is no option --%.*s", (int)n, arg);
+    if (near.best)
+        err_hint(w->e, "did you mean --%s?", near.best);
+    return -1;
+}
+
 static int parse_long(struct walk *w, const char *arg)
 {
     const char *eq = strchr(arg, '='), *value = eq ? eq + 1 : NULL;
@@ -118,7 +133,7 @@ static int parse_long(struct walk *w, const char *arg)
     if (!o && n)
         o = find_beginning(w->tables, arg, n, &base);
     if (!o)
-        return err_set(w->e, ERR_USAGE, "there is no option --%.*s", (int)n, arg);
+        return unknown_option(w, arg, n);
     if (!takes_value(o) && value)
         return err_set(w->e, ERR_USAGE, "--%s takes no value", o->name);
     if (takes_value(o) && !value) {

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "test.h"
 #include "text/human.h"
+#include "text/nearest.h"
 #include "text/table.h"
 #include "text/term.h"
 #include "text/utf8.h"
@@ -23,6 +24,29 @@ TEST(human_numbers_read_as_people_write_them)
     CHECK_STR(human_count(INT64_MIN).s, "-9,223,372,036,854,775,808");
     CHECK_STR(human_weight(1500, "ns").s, "1.50 us");
     CHECK_STR(human_weight(1500, "events").s, "1,500");
+}
+
+static const char *meant(const char *typed)
+{
+    static const char *const known[] = { "record", "report", "stat", "flame", "metric", "min" };
+    struct nearest n = nearest_to(typed, strlen(typed));
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        nearest_offer(&n, known[i]);
+    return n.best ? n.best : "";
+}
+
+TEST(nearest_finds_the_word_that_was_meant)
+{
+    CHECK_STR(meant("reprot"), "report");
+    CHECK_STR(meant("recrod"), "record");
+    CHECK_STR(meant("stats"), "stat");
+    CHECK_STR(meant("flam"), "flame");
+    CHECK_STR(meant("metrik"), "metric");
+    CHECK_STR(meant("wobble"), "");
+    CHECK_STR(meant("m"), "");
+    CHECK_STR(meant(""), "");
+    CHECK_STR(meant("a word that is far too long to be any of these at all"), "");
 }
 
 TEST(term_columns_counts_what_is_seen)
