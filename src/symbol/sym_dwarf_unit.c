@@ -19,6 +19,7 @@ struct walk {
     struct level {
         Dwarf_Die die;
         uint32_t node, scope; /* what its siblings are in */
+        size_t scopes;        /* how many there were before it */
     } at[DEPTH_MAX];
     size_t depth;
 };
@@ -110,6 +111,14 @@ static bool visit(struct walk *w, Dwarf_Die *die, uint32_t *node, uint32_t *scop
     }
 }
 
+/* The scopes from FIRST on that are open still, one and the last in it and so on, end at OFFSET. */
+static void end_scopes(struct walk *w, size_t first, Dwarf_Off offset)
+{
+    for (size_t i = first; i < w->u->scope.n; i++)
+        if (w->u->scope.v[i].end == ~(Dwarf_Off)0)
+            w->u->scope.v[i].end = offset;
+}
+
 /* Step to the next sibling, or up and on.  A sibling must lie ahead: a file that says
  * otherwise would make the walk endless. */
 static void step(struct walk *w)
@@ -119,10 +128,7 @@ static void step(struct walk *w)
         Dwarf_Die next;
 
         if (dwarf_siblingof(&l->die, &next) == 0 && next.addr > l->die.addr) {
-            struct sym_dwarf_scope *s = w->u->scope.n ? &w->u->scope.v[w->u->scope.n - 1] : NULL;
-
-            if (s && s->die == l->die.addr)
-                s->end = dwarf_dieoffset(&next);
+            end_scopes(w, l->scopes, dwarf_dieoffset(&next));
             l->die = next;
             return;
         }
@@ -140,6 +146,7 @@ static void walk_tree(struct walk *w)
         struct level *l = &w->at[w->depth - 1], *below = l + 1;
         uint32_t node = l->node, scope = l->scope;
 
+        l->scopes = w->u->scope.n;
         if (visit(w, &l->die, &node, &scope) && w->depth < DEPTH_MAX &&
             dwarf_child(&l->die, &below->die) == 0 && below->die.addr > l->die.addr) {
             below->node = node;

@@ -292,6 +292,8 @@ TEST(symbol_cxx_names_have_their_scope)
     CHECK_STR(c[0].name, "outer::go(unsigned long)::{lambda()#1}::operator()() const");
     CHECK_EQ(c[0].source, SYM_DWARF);
     CHECK(c[0].line == 131 || c[0].line == 130);
+    CHECK_EQ(sym_module_find(m, mark(path, 141), &c), 1);
+    CHECK_STR(c[0].name, "main");
     sym_module_close(m);
 }
 

@@ -52,4 +52,5 @@ void go(uint64_t x)
 int main(int argc, char **)
 {
     outer::go(static_cast<uint64_t>(argc));
+    MARK; /* 141: in no scope, though namespaces stand before it */
 }
