@@ -11,6 +11,9 @@
 #include "formats/chrome.h"
 #include "formats/json_input.h"
 
+/* Microseconds, as long as nanoseconds of them fit: 285 years. */
+#define MAX_US 9e15
+
 struct event {
     char phase;
     double ts, dur;
@@ -146,7 +149,7 @@ static uint32_t frame_of(struct reader *x, uint32_t name)
 
 static uint64_t nanoseconds(double us)
 {
-    return us > 0 && us < 9e15 ? (uint64_t)llround(us * 1000) : 0;
+    return us > 0 && us < MAX_US ? (uint64_t)llround(us * 1000) : 0;
 }
 
 static struct call call_of(struct reader *x, const struct track *t, const struct event *ev)
@@ -230,6 +233,8 @@ static void read_events(struct reader *x)
     while (json_next(&x->r) == JSON_OBJECT) {
         struct event ev = read_event(x);
 
+        if (ev.dur < 0 || ev.dur >= MAX_US || ev.ts >= MAX_US)
+            json_refuse(&x->r, "an event that lasts or begins at no possible time");
         if (x->r.error)
             return;
         x->events++;
@@ -270,6 +275,8 @@ static int read_file(struct reader *x, struct err *e)
         else if (json_next(r) == JSON_ARRAY)
             read_events(x);
     }
+    if (!r->depth)
+        json_next(r); /* nothing may follow */
     return json_failure(r, e);
 }
 

@@ -121,6 +121,7 @@ static bool cut_count(struct text *line, int64_t *count)
 struct look {
     size_t lines, good, twice; /* lines that end in a count; in two */
     bool has_separator;
+    size_t names; /* lines that begin as a name does */
 };
 
 static struct look look_at(const struct import_input *in)
@@ -135,6 +136,7 @@ static struct look look_at(const struct import_input *in)
         if (is_skipped(line))
             continue;
         l.lines++;
+        l.names += isalpha((unsigned char)*line.s) || strchr("_[(<~", *line.s) != NULL;
         l.good += cut_count(&line, &count);
         l.has_separator |= memchr(line.s, ';', line.n) != NULL;
         l.twice += cut_count(&line, &count);
@@ -154,7 +156,9 @@ int collapsed_recognise(const struct import_input *in)
     l = look_at(in);
     if (!l.good || l.good * 10 < l.lines * 9)
         return 0;
-    return l.has_separator ? 70 : 10;
+    if (l.has_separator)
+        return 70;
+    return l.names == l.lines ? 10 : 0;
 }
 
 /* --- frames ----------------------------------------------------------------------------- */

@@ -34,7 +34,8 @@ struct reader {
     uint64_t address, line;
     bool has_address, has_line, has_events;
     uint64_t costs;
-    const unsigned char *data;
+    double summary, totals; /* of the first event, as the file says */
+    bool has_summary, cut;
 };
 
 static uint32_t abbreviated(struct reader *r, struct names *names, struct scan_text t)
@@ -156,8 +157,8 @@ static bool read_place(struct reader *r, struct scan_text *t)
     return !r->has_line || read_position(t, &r->line);
 }
 
-/* The numbers up to the end of the line; those left out are 0. */
-static bool read_values(struct reader *r, struct scan_text *t, int64_t *values)
+/* The numbers up to the end of the line; those left out are 0.  Returns what is wrong. */
+static inline const char *read_values(struct reader *r, struct scan_text *t, int64_t *values)
 {
     size_t n = 0;
     uint64_t x;
@@ -168,12 +169,14 @@ static bool read_values(struct reader *r, struct scan_text *t, int64_t *values)
         if (!scan_u64(t, &x))
             break;
         if (n == r->graph.n_values)
-            return false;
-        values[n++] = x > INT64_MAX ? INT64_MAX : (int64_t)x;
+            return "more costs than there are events";
+        if (x > INT64_MAX)
+            return "a cost that is too large";
+        values[n++] = (int64_t)x;
     }
     while (n < r->graph.n_values)
         values[n++] = 0;
-    return true;
+    return NULL;
 }
 
 static bool read_line_end(struct scan_text *t)
@@ -183,28 +186,24 @@ static bool read_line_end(struct scan_text *t)
     return !t->n || scan_take(t, "\n");
 }
 
-static int bad_line(struct reader *r, const char *at, const char *what, struct err *e)
-{
-    return err_set(e, ERR_FORMAT, "line %zu: %s", scan_line_number(r->data, at), what);
-}
-
-/* A line of costs, taken off *REST. */
-static int read_cost(struct reader *r, struct scan_text *rest, struct err *e)
+/* A line of costs, taken off *REST.  Returns what is wrong with it, or NULL. */
+static const char *read_cost(struct reader *r, struct scan_text *rest)
 {
     int64_t values[CALLGRAPH_MAX_VALUES];
-    const char *start = rest->s;
+    const char *wrong;
     uint32_t line;
 
     if (!r->graph.n_values)
-        return bad_line(r, start, "costs before a line (events:) that says of what", e);
+        return "costs before a line (events:) that says of what";
     if (!r->at.name && !r->at.file)
-        return bad_line(r, start, "costs before any function (fn=)", e);
+        return "costs before any function (fn=)";
     if (!read_place(r, rest))
-        return bad_line(r, start, "costs without a position that can be read", e);
-    if (!read_values(r, rest, values))
-        return bad_line(r, start, "more costs than there are events", e);
+        return "costs without a position that can be read";
+    wrong = read_values(r, rest, values);
+    if (wrong)
+        return wrong;
     if (!read_line_end(rest))
-        return bad_line(r, start, "costs that are not numbers", e);
+        return "costs that are not numbers";
     if (!r->here)
         r->here = part_at(r) + 1;
     line = r->line <= UINT32_MAX ? (uint32_t)r->line : 0;
@@ -215,7 +214,7 @@ static int read_cost(struct reader *r, struct scan_text *rest, struct err *e)
         callgraph_cost(&r->graph, r->here - 1, line, values);
     r->calls = 0;
     r->costs++;
-    return 0;
+    return NULL;
 }
 
 static void read_calls(struct reader *r, struct scan_text t)
@@ -266,6 +265,26 @@ static void set_file(struct reader *r, struct scan_text t)
     r->here = 0;
 }
 
+static double first_number(struct scan_text t)
+{
+    uint64_t x = 0;
+
+    scan_u64(&t, &x);
+    return (double)x;
+}
+
+/* Parts of one program have one each. */
+static void read_summary(struct reader *r, struct scan_text t)
+{
+    r->summary += first_number(t);
+    r->has_summary = true;
+}
+
+static void read_totals(struct reader *r, struct scan_text t)
+{
+    r->totals += first_number(t);
+}
+
 static void read_command(struct reader *r, struct scan_text t)
 {
     char *command = mem_strndup(t.s, t.n);
@@ -285,7 +304,8 @@ static const struct key {
     { "cfi=", set_callee_file },      { "cfl=", set_callee_file },
     { "ob=", set_object },            { "cob=", set_callee_object },
     { "events:", read_events },       { "positions:", read_positions },
-    { "cmd:", read_command },
+    { "cmd:", read_command },         { "summary:", read_summary },
+    { "totals:", read_totals },
 };
 
 static void read_line(struct reader *r, struct scan_text line)
@@ -304,31 +324,59 @@ static bool is_cost(char c)
     return scan_digit(c) || c == '+' || c == '-' || c == '*';
 }
 
+static void read_name_line(struct reader *r, struct scan_text *rest)
+{
+    struct scan_text line;
+
+    scan_line(rest, &line);
+    read_line(r, line);
+    if (scan_starts(line, "jump=") || scan_starts(line, "jcnd="))
+        scan_line(rest, &line);
+}
+
 static int read_file(struct reader *r, const struct import_input *in, struct err *e)
 {
-    struct scan_text rest = scan_of(in->data, in->size), line;
+    struct scan_text rest = scan_of(in->data, in->size);
     size_t dropped = 0;
 
     r->has_line = true;
-    r->data = in->data;
-    while (rest.n) {
-        if (is_cost(*rest.s)) {
-            if (read_cost(r, &rest, e) < 0)
-                return -1;
+    while (rest.n && !r->cut) {
+        const char *start = rest.s, *end = rest.s + rest.n, *wrong;
+
+        if (!is_cost(*start)) {
+            read_name_line(r, &rest);
+            pages_drop(in, start, &dropped);
             continue;
         }
-        scan_line(&rest, &line);
-        read_line(r, line);
-        if (scan_starts(line, "jump=") || scan_starts(line, "jcnd="))
-            scan_line(&rest, &line);
-        pages_drop(in, line.s, &dropped);
+        wrong = read_cost(r, &rest);
+        r->cut = wrong && r->costs && !memchr(start, '\n', (size_t)(end - start));
+        if (wrong && !r->cut)
+            return err_set(e, ERR_FORMAT, "line %zu: %s", scan_line_number(in->data, start),
+                           wrong);
     }
     if (!r->has_events)
         return err_set(e, ERR_FORMAT, "no line (events:) says what was counted");
     return r->costs ? 0 : err_set(e, ERR_FORMAT, "no function has any cost");
 }
 
-int costs_import(const struct import_input *in, const char *producer, struct sink *out,
+/* The file says itself what its first costs add up to, in one way or the other. */
+static void say_damage(struct reader *r, const struct costs_kind *kind)
+{
+    double all = 0, said = r->summary > r->totals ? r->summary : r->totals;
+    char text[128];
+
+    for (size_t i = 0; i < r->graph.function.n; i++)
+        all += r->graph.function.v[i].self;
+    if (!r->out->meta)
+        return;
+    snprintf(text, sizeof text, "costs are missing: %.0f of %.0f are there", all, said);
+    if (all < said * 0.999)
+        r->out->meta(r->out, "file.damage", text);
+    else if (r->cut || (kind->has_summary && !r->has_summary))
+        r->out->meta(r->out, "file.damage", "the file ends in the middle");
+}
+
+int costs_import(const struct import_input *in, const struct costs_kind *kind, struct sink *out,
                  struct err *e)
 {
     struct reader r = { .out = out };
@@ -337,10 +385,12 @@ int costs_import(const struct import_input *in, const char *producer, struct sin
     intern_init(&r.in, out);
     callgraph_init(&r.graph, &r.in, FRAME_NATIVE);
     if (out->meta)
-        out->meta(out, "producer", producer);
+        out->meta(out, "producer", kind->producer);
     rc = read_file(&r, in, e);
-    if (rc == 0)
+    if (rc == 0) {
+        say_damage(&r, kind);
         callgraph_give(&r.graph);
+    }
     callgraph_release(&r.graph);
     vec_release(&r.objects.string);
     vec_release(&r.files.string);

@@ -5,8 +5,12 @@
 
 #include "formats/formats.h"
 
-/* Both formats: calls are only in callgrind's.  PRODUCER is said in the meta. */
-int costs_import(const struct import_input *in, const char *producer, struct sink *out,
+struct costs_kind {
+    const char *producer; /* for the meta */
+    bool has_summary;     /* always, in the end */
+};
+/* Both formats: calls are only in callgrind's. */
+int costs_import(const struct import_input *in, const struct costs_kind *kind, struct sink *out,
                  struct err *e);
 
 #endif

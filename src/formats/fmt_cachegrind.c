@@ -6,7 +6,9 @@
 
 static int import(const struct import_input *in, struct sink *out, struct err *e)
 {
-    return costs_import(in, "valgrind --tool=cachegrind", out, e);
+    static const struct costs_kind kind = { "valgrind --tool=cachegrind", true };
+
+    return costs_import(in, &kind, out, e);
 }
 
 static int recognise(const struct import_input *in)

@@ -178,7 +178,9 @@ static int callgrind_write(const struct profile *p, const struct export_options 
 
 static int import(const struct import_input *in, struct sink *out, struct err *e)
 {
-    return costs_import(in, "valgrind --tool=callgrind", out, e);
+    static const struct costs_kind kind = { "valgrind --tool=callgrind", false };
+
+    return costs_import(in, &kind, out, e);
 }
 
 /* A line in the first N bytes that begins so. */

@@ -87,8 +87,10 @@ static void read_point(struct reader *x)
         int i = column_of(r);
 
         if (i >= 0) {
-            p.value[i] = json_read_i64(r, 0);
+            p.value[i] = json_read_i64(r, -1);
             x->seen[i] = true;
+            if (p.value[i] < 0)
+                json_refuse(r, "a count below zero, too large or no number");
         } else if (json_text_is(r, "fs"))
             read_stack(x, &p);
         else

@@ -38,7 +38,9 @@ struct reader {
     VEC(struct total) total;
     struct umap total_of; /* stack id -> index + 1 */
     int64_t live, highest;
-    uint64_t epoch, version, page_bytes, time_ns, lines, bad;
+    uint64_t epoch, version, page_bytes, time_ns, strange; /* strange: lines */
+    const char *bad; /* an event of what is not there */
+    bool ended;      /* the remarks that heaptrack_interpret ends with were seen */
     uint64_t last_allocated; /* kind + 1 of the event before, when it was an allocation */
 };
 
@@ -186,7 +188,7 @@ static void read_event(struct reader *r, char what, struct scan_text t)
     uint64_t i;
 
     if (!hex(&t, &i) || i >= r->kind.n) {
-        r->bad++;
+        r->bad = r->bad ? r->bad : t.s;
         return;
     }
     if (what == '+')
@@ -251,10 +253,13 @@ static void read_line(struct reader *r, struct scan_text line)
     case 'I':
         hex(&line, &r->page_bytes);
         break;
+    case '#':
+        r->ended |= scan_starts(line, "ips:");
+        break;
     default:
-        break; /* A attached, S suppressions, # remarks */
+        r->strange += what != 'A' && what != 'S'; /* attached, suppressions */
+        break;
     }
-    r->lines++;
 }
 
 static const struct column {
@@ -325,10 +330,23 @@ static int read_file(struct reader *r, const struct import_input *in, struct err
     }
     if (!r->total.n)
         return err_set(e, ERR_FORMAT, "a heaptrack file without allocations");
-    if (r->bad)
-        return err_set(e, ERR_FORMAT, "a heaptrack file whose events name what is not there; "
-                                      "raw files must go through heaptrack_interpret");
-    return 0;
+    if (!r->bad)
+        return 0;
+    err_set(e, ERR_FORMAT, "line %zu: an event of an allocation that was not described before",
+            scan_line_number(in->data, r->bad));
+    err_hint(e, "a raw file must go through heaptrack_interpret first");
+    return -1;
+}
+
+static void say_facts(const struct reader *r)
+{
+    if (!r->out->meta)
+        return;
+    r->out->meta(r->out, "producer", "heaptrack");
+    if (r->strange)
+        r->out->meta(r->out, "file.damage", "it has lines that are none of heaptrack's");
+    else if (!r->ended)
+        r->out->meta(r->out, "file.damage", "the file ends before heaptrack's last lines");
 }
 
 static int import(const struct import_input *in, struct sink *out, struct err *e)
@@ -339,8 +357,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     intern_init(&r.in, out);
     rc = read_file(&r, in, e);
     if (rc == 0) {
-        if (out->meta)
-            out->meta(out, "producer", "heaptrack");
+        say_facts(&r);
         give(&r);
     }
     vec_release(&r.string);

@@ -24,6 +24,7 @@ struct reader {
     uint64_t time, snapshots;
     struct scan_text tree, peak, last; /* lines of the trees of interest */
     uint32_t metric;
+    const char *at; /* of a line in the tree, for messages */
 };
 
 static uint64_t number_of(struct scan_text t)
@@ -71,12 +72,12 @@ static bool read_node(struct reader *r, struct scan_text line)
         depth++;
     scan_drop(&line, depth);
     if (!scan_take(&line, "n") || !scan_u64(&line, &bytes) || !scan_take(&line, ": ") ||
-        !scan_u64(&line, &bytes) || depth >= MAX_DEPTH || depth > r->depth)
+        !scan_u64(&line, &bytes) || bytes > INT64_MAX || depth >= MAX_DEPTH || depth > r->depth)
         return false;
     scan_space(&line);
     while (r->depth > depth)
         give_node(r);
-    n.bytes = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+    n.bytes = (int64_t)bytes;
     if (scan_starts(line, "in "))
         line = scan_of("[below massif's threshold]", 26);
     n.frame = depth ? vgframe_of(&r->in, line) : 0; /* the root only adds up */
@@ -93,9 +94,11 @@ static bool give_tree(struct reader *r, struct scan_text tree)
                                           .unit = intern_cstr(&r->in, "bytes"),
                                           .about = intern_cstr(&r->in, "bytes live at the peak"),
                                           .flags = METRIC_EXACT | METRIC_LIVE });
-    while (scan_line(&tree, &line))
+    while (scan_line(&tree, &line)) {
+        r->at = line.s;
         if (!read_node(r, line))
             return false;
+    }
     while (r->depth)
         give_node(r);
     return true;
@@ -155,7 +158,8 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     else if (!r.peak.n && !r.last.n)
         rc = err_set(e, ERR_FORMAT, "a massif file without a detailed snapshot");
     else if (!give_tree(&r, r.peak.n ? r.peak : r.last))
-        rc = err_set(e, ERR_FORMAT, "a massif file whose tree makes no sense");
+        rc = err_set(e, ERR_FORMAT, "line %zu: not a node of massif's tree (\" n1: 100 0x401136: f\")",
+                     scan_line_number(in->data, r.at));
     free(r.branch);
     intern_release(&r.in);
     return out->end(out, e) < 0 || rc < 0 ? -1 : 0;

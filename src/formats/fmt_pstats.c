@@ -115,7 +115,7 @@ static bool read_function(struct reader *r, const struct marshal_object *key)
     return marshal_next(&r->m).kind == MARSHAL_DICT && read_callers(r, at);
 }
 
-static int read_file(struct reader *r, struct err *e)
+static int read_file(struct reader *r, const struct import_input *in, struct err *e)
 {
     struct marshal_object key;
 
@@ -123,7 +123,8 @@ static int read_file(struct reader *r, struct err *e)
         return err_set(e, ERR_FORMAT, "not a saved Python profile");
     while ((key = marshal_next(&r->m)).kind != MARSHAL_END)
         if (key.kind == MARSHAL_BAD || !read_function(r, &key))
-            return err_set(e, ERR_FORMAT, "a Python profile that is cut or not one of cProfile");
+            return err_set(e, ERR_FORMAT, "a Python profile that is cut, or not one of cProfile, "
+                                          "at byte %zu", (size_t)(r->m.c.p - in->data));
     return r->functions ? 0 : err_set(e, ERR_FORMAT, "a Python profile without functions");
 }
 
@@ -145,7 +146,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
                                                      .flags = METRIC_EXACT });
     if (out->meta)
         out->meta(out, "producer", "cProfile");
-    rc = read_file(&r, e);
+    rc = read_file(&r, in, e);
     if (rc == 0)
         callgraph_give(&r.graph);
     callgraph_release(&r.graph);

@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "formats/unwrap.h"
+#include "text/json.h"
 
 #define FORMAT(id) extern const struct format format_##id;
 #include "formats/formats.def"
@@ -54,11 +55,38 @@ const struct format *format_recognise(const struct import_input *in)
     return best;
 }
 
-static int refuse_unknown(const struct import_input *in, struct err *e)
+static bool starts_with(const struct import_input *in, const char *s)
+{
+    return in->size >= strlen(s) && memcmp(in->data, s, strlen(s)) == 0;
+}
+
+/* Text that begins like JSON: is the rest of it? */
+static int check_json(const struct import_input *in, struct err *e)
+{
+    struct json_reader r;
+    int rc;
+
+    json_reader_init(&r, (const char *)in->data, in->size);
+    json_skip(&r);
+    rc = json_failure(&r, e);
+    json_reader_release(&r);
+    return rc;
+}
+
+static int refuse_unknown(const struct import_input *in, bool cut, struct err *e)
 {
     if (in->size == 0)
-        return err_set(e, ERR_FORMAT, "the file is empty");
-    err_set(e, ERR_FORMAT, "this is no profile that fathom knows");
+        return err_set(e, ERR_FORMAT,
+                       cut ? "the compressed file is cut: nothing is left" : "the file is empty");
+    if (starts_with(in, "\xff\xfe") || starts_with(in, "\xfe\xff")) {
+        err_set(e, ERR_FORMAT, "this is text in UTF-16");
+        err_hint(e, "iconv -f UTF-16 -t UTF-8 makes it readable");
+        return -1;
+    }
+    if (starts_with(in, "{") && check_json(in, e) < 0)
+        return -1;
+    err_set(e, ERR_FORMAT, "%sthis is no profile that fathom knows",
+            cut ? "the compressed file is cut: " : "");
     err_hint(e, "fathom import --list names the formats it reads");
     return -1;
 }
@@ -80,7 +108,7 @@ static struct profile *import(const struct import_input *in, bool cut, struct er
     struct profile *p;
 
     if (!f) {
-        refuse_unknown(in, e);
+        refuse_unknown(in, cut, e);
         return NULL;
     }
     p = profile_new();
@@ -111,6 +139,11 @@ struct profile *format_open(const char *path, struct err *e)
         in.data = unpacked.data;
         in.size = unpacked.n;
         in.mapped = false;
+    }
+    if (starts_with(&in, "\xef\xbb\xbf")) { /* a byte order mark, as editors leave it */
+        in.data += 3;
+        in.size -= 3;
+        in.mapped = false; /* no longer from the beginning of a page */
     }
     p = import(&in, cut, e);
 out:

@@ -107,6 +107,8 @@ int json_input_read(struct json_reader *r, const struct import_input *in, void (
 
     json_reader_init(r, (const char *)in->data, in->size);
     read(x);
+    if (!r->depth)
+        json_next(r); /* nothing may follow */
     rc = json_failure(r, e);
     json_reader_release(r);
     return rc;
