@@ -57,6 +57,46 @@ class Table(Case):
                 self.assertTrue(done.stderr.startswith("fathom report: "), done.stderr)
                 self.assertLessEqual(len(done.stderr.splitlines()), 2)
 
+    def test_messages_say_where_and_what(self):
+        for name, words in (
+                ("callgrind/word.callgrind", "line 6: costs that are not numbers"),
+                ("callgrind/two-costs.callgrind", "line 5: more costs than there are events"),
+                ("callgrind/huge.callgrind", "line 5: a cost that is too large"),
+                ("cachegrind/negative.cachegrind", "line 6: costs that are not numbers"),
+                ("massif/huge.massif", "line 13: not a node of massif's tree"),
+                ("heaptrack/wild.txt", "line [0-9]+: an event of an allocation"),
+                ("dhat/negative.json", "line 2, at byte 51: a count below zero"),
+                ("dhat/word.json", "line 2, at byte [0-9]+: a number was expected"),
+                ("cpuprofile/number.cpuprofile", "line 2, at byte [0-9]+: an object was expected"),
+                ("cpuprofile/no-node.cpuprofile", "sample 2 .* node 7, which is not there"),
+                ("chrome/negative.json", "line 1, .* no possible time"),
+                ("chrome/two.json", "line 2, .* text after the value"),
+                ("pstats/cut.prof", "at byte [0-9]+"),
+                ("collapsed/utf16.txt", "text in UTF-16"),
+                ("collapsed/cut.gz", "the compressed file is cut")):
+            with self.subTest(name):
+                self.assertRegex(fathom("report", BAD / name, status=1).stderr, words)
+
+    def test_a_byte_order_mark_and_line_ends_of_windows_change_nothing(self):
+        for name in ("callgrind/fg.callgrind", "cachegrind/fg.cachegrind", "dhat/ht.json",
+                     "massif/ht.massif", "perf-script/fp.txt", "collapsed/split.txt",
+                     "chrome/object.trace.json", "cpuprofile/w.cpuprofile",
+                     "speedscope/sampled.speedscope.json"):
+            with self.subTest(name):
+                path = self.dir / "x"
+                text = (GOOD / name).read_bytes()
+                path.write_bytes(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"))
+                self.assertEqual(report(path)["functions"], report(GOOD / name)["functions"])
+
+    def test_text_that_was_cut_says_so(self):
+        for name in ("callgrind/fg.callgrind", "cachegrind/fg.cachegrind", "heaptrack/ht.gz"):
+            with self.subTest(name):
+                text = (GOOD / name).read_bytes()
+                text = gzip.decompress(text) if name.endswith(".gz") else text
+                (self.dir / "x").write_bytes(text[:len(text) * 2 // 3])
+                self.assertFalse(report(GOOD / name)["damage"])
+                self.assertTrue(report(self.dir / "x")["damage"])
+
     def test_cut_and_flipped_samples_do_no_harm(self):
         for name in formats():
             for path in good(name)[:1]:
