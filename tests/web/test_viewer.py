@@ -207,6 +207,19 @@ class Page(Viewer):
         self.assertEqual(page.run("[fathom.tab, fathom.symbols.name[fathom.graph.symbolOf(0)], fathom.graph.whole]"),
                          ["sandwich", "add (x.py:3)", 15])
 
+    def test_the_keys_walk_the_table(self):
+        page = self.open()
+        page.key("t")
+        for key in ("ArrowDown", "End", "Home", "ArrowDown"):
+            page.key(key)
+        self.assertEqual(page.run("document.querySelector('tr[aria-selected=true] td.name').textContent"), "step")
+        details = page.run("document.getElementById('details').textContent")
+        for part in "step", "self 25 samples, 25.0 %", "total 25 samples, 25.0 %":
+            self.assertIn(part, details)
+        page.key("Enter")
+        self.assertEqual(page.run("[fathom.tab, fathom.graph.whole]"), ["sandwich", 25])
+        self.assertEqual(page.complaints(), [])
+
     def test_a_sandwich_has_all_callers_and_callees_of_a_function(self):
         page = self.open("main;a;f;x 10\nmain;b;f;y 20\nmain;b;f;f;x 30\nmain;b;c 40\n")
         page.run("fathom.sandwich(fathom.symbols.name.indexOf('f'))")

@@ -29,7 +29,7 @@ class App {
     page.columns = null;
     this.symbols = this.tree.symbols;
     this.flame = new Flame(get("scroller"), { hover: (n) => this.describe(n), zoomed: (n, step) => this.zoomed(n, step) });
-    this.table = new Table(get("table"), { choose: (row) => this.sandwich(row.symbol), kindOf: (s) => this.symbols.kind[s] });
+    this.table = new Table(get("table"), { choose: (row) => this.sandwich(row.symbol), point: (row) => this.describeRow(row), kindOf: (s) => this.symbols.kind[s] });
     this.heading();
     this.choices();
     this.listen();
@@ -88,6 +88,7 @@ class App {
   }
 
   showTab(name) {
+    const within = ["scroller", "table"].includes(document.activeElement?.id);
     this.tab = name;
     get("flame").hidden = name === "table";
     get("table").hidden = name !== "table";
@@ -101,6 +102,7 @@ class App {
         this.search(get("search").value);
       } else this.turn();
     });
+    if (within) get(name === "table" ? "table" : "scroller").focus({ focusVisible: false, preventScroll: true });
     this.remember(true);
   }
 
@@ -185,6 +187,14 @@ class App {
     if (graph === this.between && node) say(`${formatShare(graph.weightOf(node), graph.whole)} of the function`);
     if (this.flame.zoomed > 0 && node !== this.flame.zoomed)
       say(`${formatShare(graph.weightOf(node), graph.weightOf(this.flame.zoomed))} of the zoomed`);
+  }
+
+  describeRow(row) {
+    const name = document.createElement("b"), { whole } = this.weighted;
+    name.textContent = row.name;
+    get("details").classList.remove("hint");
+    get("details").replaceChildren(name, ` ${row.module} self ${formatWeight(row.self, this.unit)}, ${formatShare(row.self, whole)}` +
+                                         ` · total ${formatWeight(row.total, this.unit)}, ${formatShare(row.total, whole)}`);
   }
 
   zoomed(node, step) {

@@ -2,7 +2,7 @@
 import { formatCount, formatShare, formatWeight } from "./format.js";
 import { colorOf } from "./palette.js";
 
-const TABLE_ROW = 26, SPARE = 12;
+const TABLE_ROW = 26, HEAD = 34, SPARE = 12;
 const COLUMNS = [ // key, title, text column, width
   ["self", "Self", false, "110px"], ["self", "Self %", false, "90px"],
   ["total", "Total", false, "110px"], ["total", "Total %", false, "90px"],
@@ -12,7 +12,8 @@ const COLUMNS = [ // key, title, text column, width
 export class Table {
   constructor(element, hooks) {
     this.element = element;
-    this.hooks = hooks; // choose(row)
+    this.hooks = hooks; // choose(row), point(row)
+    this.at = -1; // the row that the keys point at
     this.rows = this.shown = [];
     this.sort = { key: "self", down: true };
     element.innerHTML = `<table aria-label="Functions"><colgroup>${COLUMNS.map((c) => `<col style="width:${c[3]}">`).join("")}</colgroup>
@@ -28,6 +29,7 @@ export class Table {
       element.querySelector("thead tr").append(th);
     }
     element.addEventListener("scroll", () => this.paint());
+    element.addEventListener("keydown", (ev) => this.#key(ev));
     new ResizeObserver(() => this.paint()).observe(element);
     this.body.addEventListener("click", (ev) => {
       const tr = ev.target.closest("tr[data-row]");
@@ -69,12 +71,37 @@ export class Table {
       else th.removeAttribute("aria-sort");
     }
     this.element.scrollTop = 0;
+    this.at = -1;
+    this.element.firstElementChild.setAttribute("aria-rowcount", this.shown.length + 1);
+    this.paint();
+  }
+
+  #key(ev) {
+    const page = Math.max(Math.floor(this.element.clientHeight / TABLE_ROW) - 2, 1), last = this.shown.length - 1;
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -last, End: last }[ev.key];
+    if (ev.target.closest("button") || last < 0) return;
+    if (step) this.point(Math.min(Math.max(this.at + step, 0), last));
+    else if (ev.key === "Enter" && this.at >= 0) this.hooks.choose(this.shown[this.at]);
+    else return;
+    ev.preventDefault();
+    ev.stopPropagation();
+  }
+
+  // Point at a row and bring it into view, below the head.
+  point(at) {
+    const { element } = this, top = at * TABLE_ROW, room = element.clientHeight - HEAD - TABLE_ROW;
+    this.at = at;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top > element.scrollTop + room) element.scrollTop = top - room;
+    this.hooks.point(this.shown[at]);
     this.paint();
   }
 
   #line(row, i) {
     const tr = document.createElement("tr"), color = colorOf(row.name, this.hooks.kindOf(row.symbol), this.dark);
     tr.dataset.row = i;
+    tr.setAttribute("aria-rowindex", i + 2);
+    if (i === this.at) tr.setAttribute("aria-selected", "true");
     tr.style.setProperty("--of", color);
     const cells = [this.weight(row.self), formatShare(row.self, this.whole), this.weight(row.total),
                    formatShare(row.total, this.whole), row.name, row.module];
