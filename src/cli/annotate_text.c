@@ -7,6 +7,7 @@
 
 #include "analyze/an_jumps.h"
 #include "text/human.h"
+#include "text/table.h"
 #include "text/term.h"
 
 enum { CONTEXT = 2, HOT_PCT = 10, WARM_PCT = 2, TAB = 4 };
@@ -63,8 +64,21 @@ static void put_source(struct printer *w, const char *s, size_t n, size_t before
     buf_release(&b);
 }
 
+/* The rest of a line that may hold long names: cut where a terminal ends. */
+static void put_cut(struct printer *w, const char *text, size_t before)
+{
+    size_t room = w->term.width > 0 ? (size_t)w->term.width : SIZE_MAX;
+    struct buf b = { 0 };
+
+    table_cut(&b, text, strlen(text), room > before ? room - before : 0);
+    out_add(w->o, b.data, b.n);
+    buf_release(&b);
+}
+
 static void put_inlined(struct printer *w, const struct an_line *line)
 {
+    struct buf text = { 0 };
+
     for (uint32_t i = 0; i < line->n_inlined; i++) {
         const struct an_inlined *in = &w->l->inlined.v[line->first_inlined + i];
         const struct function *f = &w->v->profile->function.v[in->function - 1];
@@ -74,13 +88,16 @@ static void put_inlined(struct printer *w, const struct an_line *line)
         out_str(w->o, "  ");
         put_pct(w, in->self);
         out_str(w->o, "                ");
-        term_begin(&w->term, w->o, TERM_DIM);
-        out_printf(w->o, "inlined %s", profile_string(w->v->profile, f->name));
+        text.n = 0;
+        buf_printf(&text, "inlined %s", profile_string(w->v->profile, f->name));
         if (f->file)
-            out_printf(w->o, "  %s:%u", profile_string(w->v->profile, f->file), f->line);
+            buf_printf(&text, "  %s:%u", profile_string(w->v->profile, f->file), f->line);
+        term_begin(&w->term, w->o, TERM_DIM);
+        put_cut(w, buf_text(&text), 25);
         term_end(&w->term, w->o, TERM_DIM);
         out_char(w->o, '\n');
     }
+    buf_release(&text);
 }
 
 static void put_instr(struct printer *w, const struct an_instr *in, const char *gutter)
@@ -200,18 +217,32 @@ static bool has_lines(const struct an_listing *l)
     return false;
 }
 
+/* What is listed and where it is: on one line if that has room, else the place below. */
+static void put_heading(struct printer *w)
+{
+    const struct an_listing *l = w->l;
+    const char *what = w->v->whole_file && *l->file ? l->file : l->name;
+    const char *where = w->v->whole_file ? "" : *l->file ? l->file : l->module;
+    size_t room = w->term.width > 0 ? (size_t)w->term.width : SIZE_MAX;
+    struct buf name = { 0 };
+
+    table_cut(&name, what, strlen(what), room);
+    term_begin(&w->term, w->o, TERM_BOLD);
+    out_add(w->o, name.data, name.n);
+    term_end(&w->term, w->o, TERM_BOLD);
+    if (*where)
+        out_printf(w->o, "%s%s", strlen(what) + 2 + strlen(where) > room ? "\n" : "  ", where);
+    out_char(w->o, '\n');
+    buf_release(&name);
+}
+
 void annotate_text(const struct annotate_view *v, const struct an_listing *l, struct out *o,
                    int fd)
 {
     struct printer w = { o, term_of(fd), v, l };
-    const char *where = *l->file ? l->file : l->module;
 
-    term_begin(&w.term, o, TERM_BOLD);
-    out_str(o, v->whole_file && *l->file ? l->file : l->name);
-    term_end(&w.term, o, TERM_BOLD);
-    if (!v->whole_file && *where)
-        out_printf(o, "  %s", where);
-    out_printf(o, "\n%s of %s %s itself (%.2f %%), %s with what it called (%.2f %%)\n\n",
+    put_heading(&w);
+    out_printf(o, "%s of %s %s itself (%.2f %%), %s with what it called (%.2f %%)\n\n",
                human_weight((double)l->self, v->unit).s, human_weight((double)v->whole, v->unit).s,
                v->metric_name, pct(&w, l->self), human_weight((double)l->total, v->unit).s,
                pct(&w, l->total));

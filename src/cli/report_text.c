@@ -8,7 +8,7 @@
 #include "text/human.h"
 #include "text/table.h"
 
-enum { UNNAMED_ROWS = 10 };
+enum { UNNAMED_ROWS = 10, WIDE = 110, LESS_WIDE = 80 };
 
 static enum term_style heat(double pct)
 {
@@ -102,6 +102,8 @@ static const struct table_column flat_columns[] = {
 static void put_flat(const struct report *r, struct out *o, const struct term *term)
 {
     bool by_module = r->levels.n && r->levels.by[0] == AN_BY_MODULE;
+    /* Where there is little room, the name of a function says more than its place. */
+    bool narrow = term->width > 0 && term->width < (report_has_waits(r) ? WIDE : LESS_WIDE);
     size_t n = report_flat_rows(r);
     struct buf kinds = { 0 };
     char place[512];
@@ -119,7 +121,7 @@ static void put_flat(const struct report *r, struct out *o, const struct term *t
         table_text(&t, report_kinds(r, row->kind, &kinds));
         table_text(&t, by_module ? row->name : an_module_name(r->p, row->module));
         table_text(&t, by_module ? "" : row->name);
-        table_text(&t, by_module ? "" : an_row_place(r->p, row, place, sizeof place));
+        table_text(&t, by_module || narrow ? "" : an_row_place(r->p, row, place, sizeof place));
     }
     table_print(&t, o, term);
     table_release(&t);
