@@ -23,6 +23,7 @@ enum {
     PRIORITY = -10,
 };
 static const uint64_t tick_ns = 100000000u, check_ns = 1000000000u, window_ns = 250000000u;
+static const uint64_t quiet_ns = 1000000000u;
 
 int col_parse_graph(const char *text, struct col_options *o, struct err *e)
 {
@@ -213,7 +214,8 @@ static int begin(struct col_session *s, struct err *e)
 
     /* Rings fill while we wait for a CPU: where it is allowed, wait less than others do. */
     setpriority(PRIO_PROCESS, 0, PRIORITY);
-    s->start_ns = s->last_check_ns = s->window_ns = s->processes.start_ns = clock_mono_ns();
+    s->start_ns = s->processes.start_ns = clock_mono_ns();
+    s->last_check_ns = s->window_ns = s->switched_ns = s->start_ns;
     if (!s->plan.on_exec) {
         col_perf_start_side(&s->perf);
         for (size_t i = 0; i < o->n_pids; i++)
@@ -259,17 +261,19 @@ static void check_switches(struct col_session *s, uint64_t now)
     s->window_switches = seen;
 }
 
-/* Threads that wait must be looked at soon, unless samples tell where they are.  When nothing
- * happens, ever later. */
-static int next_look_ms(struct col_session *s, int last_ms, uint64_t switches_before)
+/* Threads that wait must be looked at soon, unless samples tell where they are or nothing has
+ * happened for long. */
+static int next_look_ms(struct col_session *s, uint64_t now)
 {
     bool told = s->plan.switch_stacks && !s->perf.few;
 
-    if (!s->waits.look || (told && !s->waits.unsure))
+    if (s->waits.switches != s->seen_switches) {
+        s->seen_switches = s->waits.switches;
+        s->switched_ns = now;
+    }
+    if (!s->waits.look || (told && !s->waits.unsure) || now - s->switched_ns > quiet_ns)
         return POLL_MS;
-    if (s->waits.unsure || s->waits.switches != switches_before)
-        return LOOK_MS;
-    return last_ms * 2 < POLL_MS ? last_ms * 2 : POLL_MS;
+    return LOOK_MS;
 }
 
 struct wait_set {
@@ -317,7 +321,7 @@ static void run(struct col_session *s)
     int timeout_ms = LOOK_MS;
 
     while (!col_target_done(&s->target)) {
-        uint64_t now, switches = s->waits.switches;
+        uint64_t now;
 
         wait_for_something(&w, timeout_ms);
         now = clock_mono_ns();
@@ -330,7 +334,7 @@ static void run(struct col_session *s)
         col_drain(s, false);
         check_copies(s, now);
         check_switches(s, now);
-        timeout_ms = next_look_ms(s, timeout_ms, switches);
+        timeout_ms = next_look_ms(s, now);
         if (o->tick && now - last_tick >= tick_ns) {
             col_quality_summary(s);
             o->tick(o->context, &s->sum);

@@ -47,7 +47,8 @@ struct col_session {
     uint64_t side_lost, broken_records, last_check_ns;
     uint64_t first_samples, sampled_ns; /* of the first event: how many, and their weight as time */
     struct col_stack_counts last_counts;
-    uint64_t window_ns, window_switches; /* col_record.c: how fast threads switch */
+    /* col_record.c: how fast threads switch, and when one last did */
+    uint64_t window_ns, window_switches, switched_ns, seen_switches;
 };
 
 /* Read what the rings hold and turn it into samples.  FINAL: nothing more will come. */
