@@ -83,50 +83,60 @@ static void read_node(struct reader *x)
     umap_put(&x->at, n.id, (uint32_t)x->node.n);
 }
 
-static void read_nodes(struct reader *x)
+static void read_nodes(void *with)
 {
+    struct reader *x = with;
+
     if (!json_input_array(&x->r))
         return;
     while (json_input_next_object(&x->r))
         read_node(x);
 }
 
-static void read_numbers(struct reader *x, bool deltas)
+/* Within what can be added up. */
+static double bounded(double x)
 {
-    if (!json_input_array(&x->r))
-        return;
-    while (json_input_next_number(&x->r)) {
-        double v = x->r.number > -9e12 && x->r.number < 9e12 ? x->r.number : 0;
-
-        if (deltas)
-            vec_push(&x->delta, (int64_t)v);
-        else
-            vec_push(&x->sample, v >= 0 ? (uint64_t)v : 0);
-    }
+    return x > -9e12 && x < 9e12 ? x : 0;
 }
 
-static void read_file(void *with)
+static void read_samples(void *with)
 {
     struct reader *x = with;
-    struct json_reader *r = &x->r;
 
-    if (!json_input_object(r))
+    if (!json_input_array(&x->r))
         return;
-    while (json_next_key(r)) {
-        if (json_text_is(r, "nodes"))
-            read_nodes(x);
-        else if (json_text_is(r, "samples"))
-            read_numbers(x, false);
-        else if (json_text_is(r, "timeDeltas"))
-            read_numbers(x, true);
-        else if (json_text_is(r, "startTime"))
-            x->start_us = json_read_i64(r, 0);
-        else if (json_text_is(r, "endTime"))
-            x->end_us = json_read_i64(r, 0);
-        else
-            json_skip(r);
-    }
+    while (json_input_next_number(&x->r))
+        vec_push(&x->sample, x->r.number >= 0 ? (uint64_t)bounded(x->r.number) : 0);
 }
+
+static void read_deltas(void *with)
+{
+    struct reader *x = with;
+
+    if (!json_input_array(&x->r))
+        return;
+    while (json_input_next_number(&x->r))
+        vec_push(&x->delta, (int64_t)bounded(x->r.number));
+}
+
+static void read_start(void *with)
+{
+    struct reader *x = with;
+
+    x->start_us = json_read_i64(&x->r, 0);
+}
+
+static void read_end(void *with)
+{
+    struct reader *x = with;
+
+    x->end_us = json_read_i64(&x->r, 0);
+}
+
+static const struct json_member members[] = {
+    { "nodes", read_nodes },     { "samples", read_samples }, { "timeDeltas", read_deltas },
+    { "startTime", read_start }, { "endTime", read_end },     { 0 },
+};
 
 static void link_parents(struct reader *x)
 {
@@ -221,7 +231,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     int rc;
 
     intern_init(&x.in, out);
-    rc = json_input_read(&x.r, in, read_file, &x, e);
+    rc = json_input_read(&x.r, in, members, &x, e);
     if (rc == 0 && !x.node.n)
         rc = err_set(e, ERR_FORMAT, "a cpuprofile without nodes");
     for (size_t i = 0; rc == 0 && i < x.sample.n; i++)

@@ -99,44 +99,52 @@ static void read_point(struct reader *x)
     vec_push(&x->point, p);
 }
 
-static void read_frames(struct reader *x)
+static void read_frames(void *with)
 {
+    struct reader *x = with;
+
     if (!json_input_array(&x->r))
         return;
     while (json_next(&x->r) == JSON_STRING)
         vec_push(&x->frame, vgframe_of(&x->in, scan_of(x->r.text, x->r.n)));
 }
 
-static void read_points(struct reader *x)
+static void read_points(void *with)
 {
+    struct reader *x = with;
+
     if (!json_input_array(&x->r))
         return;
     while (json_input_next_object(&x->r))
         read_point(x);
 }
 
-static void read_file(void *with)
+static void read_command(void *with)
 {
     struct reader *x = with;
-    struct json_reader *r = &x->r;
 
-    if (!json_input_object(r))
-        return;
-    while (json_next_key(r)) {
-        if (json_text_is(r, "pps"))
-            read_points(x);
-        else if (json_text_is(r, "ftbl"))
-            read_frames(x);
-        else if (json_text_is(r, "cmd"))
-            json_input_text(r, x->command, sizeof x->command);
-        else if (json_text_is(r, "mode"))
-            json_input_text(r, x->mode, sizeof x->mode);
-        else {
-            x->has_version |= json_text_is(r, "dhatFileVersion");
-            json_skip(r);
-        }
-    }
+    json_input_text(&x->r, x->command, sizeof x->command);
 }
+
+static void read_mode(void *with)
+{
+    struct reader *x = with;
+
+    json_input_text(&x->r, x->mode, sizeof x->mode);
+}
+
+static void read_version(void *with)
+{
+    struct reader *x = with;
+
+    x->has_version = true;
+    json_skip(&x->r);
+}
+
+static const struct json_member members[] = {
+    { "dhatFileVersion", read_version }, { "mode", read_mode }, { "cmd", read_command },
+    { "pps", read_points },              { "ftbl", read_frames }, { 0 },
+};
 
 static uint32_t stack_of(struct reader *x, const struct point *p)
 {
@@ -194,7 +202,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     int rc;
 
     intern_init(&x.in, out);
-    rc = json_input_read(&x.r, in, read_file, &x, e);
+    rc = json_input_read(&x.r, in, members, &x, e);
     if (rc == 0 && !x.has_version)
         rc = err_set(e, ERR_FORMAT, "not a file of DHAT");
     if (rc == 0 && (!x.point.n || !x.frame.n))

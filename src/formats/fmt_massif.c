@@ -158,7 +158,8 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     else if (!r.peak.n && !r.last.n)
         rc = err_set(e, ERR_FORMAT, "a massif file without a detailed snapshot");
     else if (!give_tree(&r, r.peak.n ? r.peak : r.last))
-        rc = err_set(e, ERR_FORMAT, "line %zu: not a node of massif's tree (\" n1: 100 0x401136: f\")",
+        rc = err_set(e, ERR_FORMAT, "line %zu: not a node of massif's tree "
+                                     "(\" n1: 100 0x401136: f\")",
                      scan_line_number(in->data, r.at));
     free(r.branch);
     intern_release(&r.in);

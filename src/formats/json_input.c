@@ -100,13 +100,25 @@ bool json_input_next_number(struct json_reader *r)
     return json_next_number(r) || no_more(r, "a number was expected");
 }
 
-int json_input_read(struct json_reader *r, const struct import_input *in, void (*read)(void *x),
-                    void *x, struct err *e)
+static void read_member(struct json_reader *r, const struct json_member *m, void *x)
+{
+    while (m->key && !json_text_is(r, m->key))
+        m++;
+    if (m->key)
+        m->read(x);
+    else
+        json_skip(r);
+}
+
+int json_input_read(struct json_reader *r, const struct import_input *in,
+                    const struct json_member *members, void *x, struct err *e)
 {
     int rc;
 
     json_reader_init(r, (const char *)in->data, in->size);
-    read(x);
+    if (json_input_object(r))
+        while (json_next_key(r))
+            read_member(r, members, x);
     if (!r->depth)
         json_next(r); /* nothing may follow */
     rc = json_failure(r, e);

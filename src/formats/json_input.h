@@ -19,9 +19,14 @@ bool json_input_object(struct json_reader *r);
 /* In an array: is there another object, now entered, or number?  Anything else is refused. */
 bool json_input_next_object(struct json_reader *r);
 bool json_input_next_number(struct json_reader *r);
-/* READ all of IN with R, which is initialised here; -1 when it is not JSON. */
-int json_input_read(struct json_reader *r, const struct import_input *in, void (*read)(void *x),
-                    void *x, struct err *e);
+struct json_member { /* of an object; a table of them ends with {0} */
+    const char *key;
+    void (*read)(void *x); /* the value, which comes next */
+};
+/* Read all of IN, one object, with R, which is initialised here: its members by the table, others
+ * are skipped.  -1 when it is not JSON, or was refused. */
+int json_input_read(struct json_reader *r, const struct import_input *in,
+                    const struct json_member *members, void *x, struct err *e);
 /* After a token: skip the rest of the value it began, if it began one; after a key, its value. */
 void json_input_rest(struct json_reader *r);
 

@@ -61,8 +61,9 @@ static void read_frame(struct reader *x)
     vec_push(&x->frame, intern_named_frame(&x->in, FRAME_NATIVE, intern_function(&x->in, &f), 0));
 }
 
-static void read_shared(struct reader *x)
+static void read_shared(void *with)
 {
+    struct reader *x = with;
     struct json_reader *r = &x->r;
 
     if (!json_input_object(r))
@@ -79,25 +80,20 @@ static void read_shared(struct reader *x)
     }
 }
 
-static void read_head(void *with)
+static void read_exporter(void *with)
 {
     struct reader *x = with;
-    struct json_reader *r = &x->r;
-    char exporter[32] = "";
+    char exporter[32];
 
-    if (!json_input_object(r))
-        return;
-    while (json_next_key(r)) {
-        if (json_text_is(r, "shared"))
-            read_shared(x);
-        else if (json_text_is(r, "exporter"))
-            json_input_text(r, exporter, sizeof exporter);
-        else if (json_text_is(r, "name"))
-            json_input_text(r, x->title, sizeof x->title);
-        else
-            json_skip(r);
-    }
+    json_input_text(&x->r, exporter, sizeof exporter);
     x->ours = strcmp(exporter, SPEEDSCOPE_EXPORTER) == 0;
+}
+
+static void read_title(void *with)
+{
+    struct reader *x = with;
+
+    json_input_text(&x->r, x->title, sizeof x->title);
 }
 
 static uint32_t frame_at(struct reader *x, double index)
@@ -314,24 +310,23 @@ static void read_profile(struct reader *x)
 static void read_profiles(void *with)
 {
     struct reader *x = with;
-    struct json_reader *r = &x->r;
 
-    if (!json_input_object(r))
+    if (!json_input_array(&x->r))
         return;
-    while (json_next_key(r)) {
-        if (!json_text_is(r, "profiles") || json_next(r) != JSON_ARRAY) {
-            json_input_rest(r);
-            continue;
-        }
-        while (json_input_next_object(r))
-            read_profile(x);
-    }
+    while (json_input_next_object(&x->r))
+        read_profile(x);
 }
+
+/* Frames may stand behind the profiles that use them: all else is read first. */
+static const struct json_member head[] = {
+    { "shared", read_shared }, { "exporter", read_exporter }, { "name", read_title }, { 0 },
+};
+static const struct json_member profiles[] = { { "profiles", read_profiles }, { 0 } };
 
 static int read_file(struct reader *x, const struct import_input *in, struct err *e)
 {
-    if (json_input_read(&x->r, in, read_head, x, e) < 0 ||
-        json_input_read(&x->r, in, read_profiles, x, e) < 0)
+    if (json_input_read(&x->r, in, head, x, e) < 0 ||
+        json_input_read(&x->r, in, profiles, x, e) < 0)
         return -1;
     if (x->wrong)
         return err_set(e, ERR_FORMAT, "a speedscope file in which %s", x->wrong);
