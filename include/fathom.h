@@ -112,6 +112,39 @@ struct fathom_stat {
     double raw_total_ns, raw_min_ns; /* as the clock read: the library's own part still in */
 };
 
+/* Schedule: fathom_step() is called once per iteration; measuring is off for SKIP steps once,
+ * then in a cycle: off for WAIT, on but thrown away for WARMUP, on for ACTIVE, and at the last
+ * active step ready(arg) is called while the data is there.  REPEAT 0 = for ever. */
+struct fathom_plan {
+    uint32_t skip, wait, warmup, active, repeat;
+};
+
+/* Advice; every figure in it was measured.  The example is in the language of the place
+ * (C, C++, Rust, Python, by its file's name). */
+struct fathom_advice {
+    size_t size;
+    const char *rule, *priority; /* "batch", "HIGH" | "MEDIUM" | "LOW" */
+    const char *title, *evidence, *estimate, *description, *example;
+    const char *name, *path;
+    double gain; /* bound on the share of the time that could be saved: 0.25 = 25 % */
+};
+
+/* A section slower than its baseline. */
+struct fathom_slower {
+    size_t size;
+    const char *path;
+    double factor, was_ns, now_ns; /* mean per call */
+    double calls_factor, bytes_factor; /* per-run calls and mean size, now / then */
+    const char *cause; /* "more calls", "larger sizes", "slower per call" */
+};
+
+/* A lock's times: static or embedded beside it, zeroed but for the name. */
+struct fathom_lock {
+    const char *name;
+    struct fathom_site *wait, *hold;
+    uint64_t held_since;
+};
+
 /* ---- Control ------------------------------------------------------------------------- */
 
 #ifndef FATHOM_OFF
@@ -135,12 +168,6 @@ FATHOM_API int fathom_mode(const char *pattern, enum fathom_mode mode);
 /* Read the clock on every Nth call only (random phase); every call is still counted. */
 FATHOM_API int fathom_sample(const char *pattern, uint32_t every);
 
-/* Schedule: fathom_step() is called once per iteration; measuring is off for SKIP steps once,
- * then in a cycle: off for WAIT, on but thrown away for WARMUP, on for ACTIVE, and at the last
- * active step ready(arg) is called while the data is there.  REPEAT 0 = for ever. */
-struct fathom_plan {
-    uint32_t skip, wait, warmup, active, repeat;
-};
 FATHOM_API int fathom_schedule(const struct fathom_plan *plan, void (*ready)(void *), void *arg);
 FATHOM_API void fathom_step(void);
 
@@ -162,27 +189,12 @@ FATHOM_API uint64_t fathom_lost(enum fathom_loss cause);
 FATHOM_API uint64_t fathom_overhead_ns(void);
 FATHOM_API uint64_t fathom_memory_bytes(void);
 
-/* Advice, strongest first; every figure in it was measured.  gain_low..gain_high bound the
- * share of the time that could be saved (0.25 = 25 %). */
-struct fathom_advice {
-    size_t size;
-    const char *rule, *priority; /* "batch", "HIGH" | "MEDIUM" | "LOW" */
-    const char *title, *evidence, *estimate, *description, *example;
-    const char *name, *path;
-    double gain;
-};
+/* Strongest first. */
 FATHOM_API int fathom_advise(void (*visit)(const struct fathom_advice *, void *), void *arg);
 
 /* Baselines.  Save what was measured; later call check: VISIT is called for each section
  * whose time per run is more than TOLERANCE (0.1 = 10 %) above its baseline.  Returns how
  * many, or a negative error. */
-struct fathom_slower {
-    size_t size;
-    const char *path;
-    double factor, was_ns, now_ns; /* mean per call */
-    double calls_factor, bytes_factor; /* per-run calls and mean size, now / then */
-    const char *cause; /* "more calls", "larger sizes", "slower per call" */
-};
 FATHOM_API int fathom_save_baseline(const char *path);
 FATHOM_API int fathom_check_baseline(const char *path, double tolerance,
                                      void (*visit)(const struct fathom_slower *, void *),
@@ -228,7 +240,8 @@ struct fathom_node_ { /* one call path of one thread; 128 bytes, lives in the sh
     uint64_t *ring;
     uint64_t count, total, min, max; /* clock ticks */
     uint64_t squares;                /* sum of squared ticks, the bits of a double */
-    uint64_t open;                   /* start of the zone that has not ended; 1: being counted */
+    uint64_t open;                   /* start of the zone that has not ended; 1: being counted.
+                                        Of ended threads: the most that one of them spent */
     uint32_t special;                /* not 0: fathom_end_() */
     uint32_t site_id;
     uint64_t hist, ext;              /* addresses in the region, 0 = none */
@@ -461,12 +474,7 @@ FATHOM_API fathom_context fathom_context_now(void); /* 0 = none */
 FATHOM_API struct fathom_zone fathom_context_enter(fathom_context c);
 FATHOM_API void fathom_context_leave(struct fathom_zone *z);
 
-/* Locks: time waited and time held.  Static or embedded, zeroed but for the name. */
-struct fathom_lock {
-    const char *name;
-    struct fathom_site *wait, *hold;
-    uint64_t held_since;
-};
+/* Locks: time waited and time held. */
 FATHOM_API struct fathom_zone fathom_lock_wait(struct fathom_lock *l); /* before locking */
 FATHOM_API void fathom_lock_got(struct fathom_lock *l, struct fathom_zone *z); /* after */
 FATHOM_API void fathom_lock_release(struct fathom_lock *l); /* before unlocking */
@@ -586,10 +594,6 @@ typedef uint32_t fathom_context;
 struct fathom_site { int unused; };
 struct fathom_zone { int unused; };
 struct fathom_op { int unused; };
-struct fathom_plan { uint32_t skip, wait, warmup, active, repeat; };
-struct fathom_advice { size_t size; };
-struct fathom_slower { size_t size; };
-struct fathom_lock { const char *name; void *wait, *hold; uint64_t held_since; };
 
 /* Plain timing stays. */
 static inline uint64_t fathom_now_ns(void)
@@ -621,6 +625,13 @@ static inline struct fathom_zone fathom_no_zone_(void)
     return z;
 }
 
+static inline struct fathom_op fathom_no_op_(void)
+{
+    struct fathom_op op = { 0 };
+
+    return op;
+}
+
 #define FATHOM_ZONE(name) ((void)0)
 #define FATHOM_FUNC() ((void)0)
 #define FATHOM_ZONE_N(name, every) ((void)0)
@@ -641,31 +652,45 @@ static inline struct fathom_zone fathom_no_zone_(void)
 #define FATHOM_FREE(pool, bytes) ((void)0)
 #define FATHOM_CONTEXT(name) ((void)0)
 
-#define fathom_start(cfg) fathom_nothing_()
+#define fathom_start(cfg) ((void)(cfg), fathom_nothing_())
 #define fathom_enable() fathom_nothing_()
 #define fathom_disable() ((void)0)
 #define fathom_enabled() fathom_nothing_()
 #define fathom_clear() ((void)0)
-#define fathom_mode(pattern, mode) fathom_nothing_()
-#define fathom_sample(pattern, every) fathom_nothing_()
-#define fathom_schedule(plan, ready, arg) fathom_nothing_()
+#define fathom_mode(pattern, mode) ((void)(pattern), (void)(mode), fathom_nothing_())
+#define fathom_sample(pattern, every) ((void)(pattern), (void)(every), fathom_nothing_())
+#define fathom_schedule(plan, ready, arg)                                                  \
+    ((void)(plan), (void)(ready), (void)(arg), fathom_nothing_())
 #define fathom_step() ((void)0)
-#define fathom_each(context, per_thread, visit, arg) fathom_nothing_()
-#define fathom_report(to, format, context) fathom_nothing_()
-#define fathom_export(path, format) fathom_nothing_()
-#define fathom_report_text(text, cap, format, context) ((long)fathom_nothing_())
-#define fathom_lost(cause) ((uint64_t)fathom_nothing_())
+#define fathom_each(context, per_thread, visit, arg)                                       \
+    ((void)(context), (void)(per_thread), (void)(visit), (void)(arg), fathom_nothing_())
+#define fathom_report(to, format, context)                                                 \
+    ((void)(to), (void)(format), (void)(context), fathom_nothing_())
+#define fathom_export(path, format) ((void)(path), (void)(format), fathom_nothing_())
+#define fathom_report_text(text, cap, format, context)                                     \
+    ((void)(text), (void)(cap), (void)(format), (void)(context), (long)fathom_nothing_())
+#define fathom_lost(cause) ((void)(cause), (uint64_t)fathom_nothing_())
 #define fathom_overhead_ns() ((uint64_t)fathom_nothing_())
 #define fathom_memory_bytes() ((uint64_t)fathom_nothing_())
-#define fathom_advise(visit, arg) fathom_nothing_()
-#define fathom_save_baseline(path) fathom_nothing_()
-#define fathom_check_baseline(path, tolerance, visit, arg) fathom_nothing_()
+#define fathom_advise(visit, arg) ((void)(visit), (void)(arg), fathom_nothing_())
+#define fathom_save_baseline(path) ((void)(path), fathom_nothing_())
+#define fathom_check_baseline(path, tolerance, visit, arg)                                 \
+    ((void)(path), (void)(tolerance), (void)(visit), (void)(arg), fathom_nothing_())
+#define fathom_site_get(name, group, file, line, kind)                                     \
+    ((void)(name), (void)(group), (void)(file), (void)(line), (void)(kind),                \
+     (struct fathom_site *)NULL)
+#define fathom_begin(site) ((void)(site), fathom_no_zone_())
+#define fathom_end(z) ((void)(z))
+#define fathom_lap(z, site) ((void)(z), (void)(site))
+#define fathom_op_begin(site, bytes, backend)                                              \
+    ((void)(site), (void)(bytes), (void)(backend), fathom_no_op_())
+#define fathom_op_end(op) ((void)(op))
 #define fathom_op_bytes(op, bytes) ((void)0)
 #define fathom_op_work(op, work) ((void)0)
 #define fathom_op_tag(op, tag) ((void)0)
 #define fathom_op_backend(op, backend) ((void)0)
 #define fathom_op_label(op, label) ((void)0)
-#define fathom_thread_name(name) ((void)0)
+#define fathom_thread_name(name) ((void)(name))
 #define fathom_context_now() ((fathom_context)0)
 #define fathom_context_enter(c) ((void)(c), fathom_no_zone_())
 #define fathom_context_leave(z) ((void)(z))

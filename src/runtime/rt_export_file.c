@@ -272,26 +272,28 @@ static void put_thread(struct file *f, struct chunk *c, const char *name, uint32
     c->records++;
 }
 
-/* Threads 1..n are the tasks of the region, those behind the threads of trace records. */
-static void write_threads(struct file *f, const struct events *e)
+/* Threads 1..n are the tasks of the region; a record's thread is one of them when that is
+ * still running, else it has a line of its own behind them. */
+static void write_threads(struct file *f, struct events *e)
 {
+    const struct live_view *v = &f->r->view;
     struct chunk c;
 
     begin(&c, T_THREAD, 5);
-    for (uint32_t i = 0; i < f->r->view.n_tasks; i++)
-        put_thread(f, &c, f->r->view.task[i].name, f->r->view.task[i].tid);
-    for (uint32_t i = 0; i < e->n_threads; i++)
-        put_thread(f, &c, e->thread[i].name, e->thread[i].tid);
-    end(f, &c, NULL);
-}
+    for (uint32_t i = 0; i < v->n_tasks; i++)
+        put_thread(f, &c, v->task[i].name, v->task[i].tid);
+    for (uint32_t i = 0; i < e->n_threads; i++) {
+        struct event_thread *t = &e->thread[i];
 
-/* A record's thread is a task when that is still running, else its own. */
-static uint32_t thread_of(const struct file *f, const struct events *e, uint32_t event_thread)
-{
-    for (uint32_t i = 0; i < f->r->view.n_tasks; i++)
-        if (f->r->view.task[i].tid && f->r->view.task[i].tid == e->thread[event_thread].tid)
-            return i + 1;
-    return f->r->view.n_tasks + event_thread + 1;
+        for (uint32_t k = 0; k < v->n_tasks && !t->id; k++)
+            if (t->tid && v->task[k].tid == t->tid)
+                t->id = k + 1;
+        if (!t->id) {
+            put_thread(f, &c, t->name, t->tid);
+            t->id = c.records;
+        }
+    }
+    end(f, &c, NULL);
 }
 
 /* ---- Places ---- */
@@ -495,8 +497,6 @@ static void write_trace(struct file *f, struct events *e)
         f->name_of[i] = string_id(f, f->r->row[i].name);
         f->detail_of[i] = string_id(f, detail_text(&f->r->row[i]));
     }
-    for (uint32_t i = 0; i < e->n_threads; i++)
-        e->thread[i].id = thread_of(f, e, i);
     begin(&t.spans, T_SPAN, 6);
     begin(&t.counters, T_COUNTER, 5);
     live_each_record(&f->r->view, write_record, &t);

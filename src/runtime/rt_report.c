@@ -50,8 +50,10 @@ struct line {
     bool slowest, section;
 };
 
-static const char *const titles[COLUMNS] = { "operation", "count", "avg", "total", "self",
-                                             "%", "p99", "throughput", "backend" };
+/* Two tables: where the time went, and what was counted. */
+static const char *const titles[2][COLUMNS] = {
+    { "operation", "count", "avg", "total", "self", "%", "p99", "throughput", "backend" },
+    { "value", "count", "last or sum", "least", "most", "", "", "", "kind" } };
 
 static void name_cell(char *cell, const struct result *r, uint32_t row)
 {
@@ -74,6 +76,11 @@ static void put(struct line *l, int column, const char *text)
     snprintf(l->cell[column], CELL, "%s", text);
 }
 
+static bool is_in_tree(const struct row *w)
+{
+    return w->kind <= LIVE_OP || w->kind == LIVE_LOCK_WAIT;
+}
+
 static void time_cells(struct line *l, const struct result *r, const struct row *w)
 {
     double share = r->all_ns > 0 ? 100 * w->self / r->all_ns : 0;
@@ -82,7 +89,7 @@ static void time_cells(struct line *l, const struct result *r, const struct row 
         put(l, 2, human_ns(w->mean).s);
     if (w->total > 0)
         put(l, 3, human_ns(w->total).s);
-    if (w->kind <= LIVE_OP || w->kind == LIVE_LOCK_WAIT) {
+    if (is_in_tree(w)) {
         put(l, 4, human_ns(w->self).s);
         snprintf(l->cell[5], CELL, "%.1f", share);
     }
@@ -93,15 +100,27 @@ static void time_cells(struct line *l, const struct result *r, const struct row 
     put(l, 8, w->backend);
 }
 
+static void put_number(struct line *l, int column, double x)
+{
+    if (x > -1e15 && x < 1e15 && x == (double)(int64_t)x)
+        put(l, column, human_count((int64_t)x).s);
+    else
+        snprintf(l->cell[column], CELL, "%.6g", x);
+}
+
 static void value_cells(struct line *l, const struct row *w)
 {
     if (w->kind == LIVE_COUNTER)
-        snprintf(l->cell[7], CELL, "sum %.10g", w->bytes);
-    else if (w->kind == LIVE_GAUGE)
-        snprintf(l->cell[7], CELL, "last %.6g, %.6g..%.6g", w->last, w->low, w->high);
-    else if (w->kind == LIVE_POOL)
-        snprintf(l->cell[7], CELL, "%s in use, peak %s", human_bytes(w->last).s,
-                 human_bytes(w->high).s);
+        put_number(l, 2, w->bytes);
+    if (w->kind == LIVE_POOL) {
+        put(l, 2, human_bytes(w->last).s);
+        put(l, 4, human_bytes(w->high).s);
+    }
+    if (w->kind == LIVE_GAUGE) {
+        put_number(l, 2, w->last);
+        put_number(l, 3, w->low);
+        put_number(l, 4, w->high);
+    }
     put(l, 8, rt_kind_name[w->kind]);
 }
 
@@ -130,7 +149,7 @@ static uint32_t slowest_row(const struct result *r, const char *context)
     uint32_t best = LIVE_NO_NODE, shown = 0;
 
     for (uint32_t i = 0; i < r->n; i++) {
-        if (!rt_report_shows(r, i, context) || r->row[i].kind > LIVE_OP)
+        if (!rt_report_shows(r, i, context) || !is_in_tree(&r->row[i]))
             continue;
         shown++;
         if (best == LIVE_NO_NODE || r->row[i].self > r->row[best].self)
@@ -141,23 +160,36 @@ static uint32_t slowest_row(const struct result *r, const char *context)
 
 /* ---- The table ---- */
 
-static void measure(const struct result *r, const char *context, size_t width[COLUMNS])
+struct table {
+    const struct result *r;
+    const char *context;
+    int which; /* of titles */
+    size_t width[COLUMNS];
+};
+
+static bool is_in(const struct table *t, uint32_t row)
+{
+    const struct row *w = &t->r->row[row];
+    bool value = w->kind != LIVE_CONTEXT && !row_is_timed(w);
+
+    return value == (t->which == 1) && rt_report_shows(t->r, row, t->context);
+}
+
+static void measure(struct table *t)
 {
     struct line l;
 
-    for (int c = 0; c < COLUMNS; c++)
-        width[c] = 0;
-    for (uint32_t i = 0; i < r->n; i++) {
-        if (!rt_report_shows(r, i, context))
+    for (uint32_t i = 0; i < t->r->n; i++) {
+        if (!is_in(t, i))
             continue;
-        fill_line(&l, r, i);
+        fill_line(&l, t->r, i);
         for (int c = 0; c < COLUMNS; c++)
-            if (columns_of(l.cell[c]) > width[c])
-                width[c] = columns_of(l.cell[c]);
+            if (columns_of(l.cell[c]) > t->width[c])
+                t->width[c] = columns_of(l.cell[c]);
     }
     for (int c = 0; c < COLUMNS; c++)
-        if (width[c] && columns_of(titles[c]) > width[c])
-            width[c] = columns_of(titles[c]);
+        if (t->width[c] && columns_of(titles[t->which][c]) > t->width[c])
+            t->width[c] = columns_of(titles[t->which][c]);
 }
 
 static void pad(struct rt_out *o, size_t n)
@@ -166,7 +198,7 @@ static void pad(struct rt_out *o, size_t n)
         rt_out_str(o, " ");
 }
 
-static void print_line(struct rt_out *o, const struct line *l, const size_t width[COLUMNS])
+static void print_line(struct rt_out *o, const struct table *t, const struct line *l)
 {
     size_t owed = 0; /* spaces before the next cell that is not empty */
 
@@ -174,17 +206,17 @@ static void print_line(struct rt_out *o, const struct line *l, const size_t widt
         size_t n = columns_of(l->cell[c]);
         bool left = c == 0 || c == COLUMNS - 1;
 
-        if (width[c] == 0)
+        if (t->width[c] == 0)
             continue;
         if (c)
             owed += 2;
         if (n == 0) {
-            owed += width[c];
+            owed += t->width[c];
             continue;
         }
-        pad(o, owed + (left ? 0 : width[c] - n));
+        pad(o, owed + (left ? 0 : t->width[c] - n));
         rt_out_str(o, l->cell[c]);
-        owed = left ? width[c] - n : 0;
+        owed = left ? t->width[c] - n : 0;
     }
     if (l->slowest) {
         pad(o, owed + 2);
@@ -193,20 +225,46 @@ static void print_line(struct rt_out *o, const struct line *l, const size_t widt
     rt_out_str(o, "\n");
 }
 
-static void print_titles(struct rt_out *o, const size_t width[COLUMNS])
+static void print_titles(struct rt_out *o, const struct table *t)
 {
     struct line l;
     size_t all = 0;
 
     memset(&l, 0, sizeof l);
     for (int c = 0; c < COLUMNS; c++) {
-        put(&l, c, titles[c]);
-        all += width[c] ? width[c] + (c ? 2 : 0) : 0;
+        put(&l, c, titles[t->which][c]);
+        all += t->width[c] ? t->width[c] + (c ? 2 : 0) : 0;
     }
-    print_line(o, &l, width);
+    print_line(o, t, &l);
     while (all-- > 0)
         rt_out_str(o, "─");
     rt_out_str(o, "\n");
+}
+
+/* Parents before children, the longest first. */
+static bool print_table(struct rt_out *o, struct table *t)
+{
+    const struct result *r = t->r;
+    uint32_t slow = t->which == 0 ? slowest_row(r, t->context) : LIVE_NO_NODE;
+    struct line l;
+
+    measure(t);
+    if (t->width[0] == 0)
+        return false;
+    rt_out_str(o, "\n");
+    print_titles(o, t);
+    for (uint32_t root = 0; root < r->n; root++) {
+        if (r->row[root].parent != LIVE_NO_NODE)
+            continue;
+        for (uint32_t i = root; i != LIVE_NO_NODE; i = rt_report_next(r, i)) {
+            if (!is_in(t, i))
+                continue;
+            fill_line(&l, r, i);
+            l.slowest = i == slow;
+            print_line(o, t, &l);
+        }
+    }
+    return true;
 }
 
 static void print_head(struct rt_out *o, const struct result *r, const char *context)
@@ -215,7 +273,7 @@ static void print_head(struct rt_out *o, const struct result *r, const char *con
     if (context)
         rt_out_printf(o, " [%s]", context);
     rt_out_printf(o, "  %s in zones", human_ns(r->all_ns).s);
-    rt_out_printf(o, ", %s of wall time, %u thread%s\n\n", human_ns(r->wall_ns).s, r->n_threads,
+    rt_out_printf(o, ", %s of wall time, %u thread%s\n", human_ns(r->wall_ns).s, r->n_threads,
                   r->n_threads == 1 ? "" : "s");
 }
 
@@ -243,27 +301,16 @@ static void print_advice(const struct rt_advice *a, void *arg)
 
 void rt_report_table(struct rt_out *o, const struct result *r, const char *context)
 {
-    uint32_t slow = slowest_row(r, context);
-    size_t width[COLUMNS];
-    struct line l;
+    struct table times = { .r = r, .context = context }, values = times;
+    bool some;
 
+    values.which = 1;
     print_head(o, r, context);
-    measure(r, context, width);
-    if (width[0] == 0) {
-        rt_out_str(o, "nothing was measured: is anything marked, and was it enabled?\n");
+    some = print_table(o, &times);
+    some |= print_table(o, &values);
+    if (!some) {
+        rt_out_str(o, "\nnothing was measured: is anything marked, and was it enabled?\n");
         return;
-    }
-    print_titles(o, width);
-    for (uint32_t root = 0; root < r->n; root++) {
-        if (r->row[root].parent != LIVE_NO_NODE)
-            continue;
-        for (uint32_t i = root; i != LIVE_NO_NODE; i = rt_report_next(r, i)) {
-            if (!rt_report_shows(r, i, context))
-                continue;
-            fill_line(&l, r, i);
-            l.slowest = i == slow;
-            print_line(o, &l, width);
-        }
     }
     print_quality(o, r);
     if (!context)
@@ -279,15 +326,22 @@ void rt_report_compact(struct rt_out *o, const struct result *r, const char *con
 
         if (!rt_report_shows(r, i, context) || w->kind == LIVE_CONTEXT)
             continue;
+        if (rt_result_context(r, i)[0])
+            rt_out_printf(o, "[%s] ", rt_result_context(r, i));
         rt_result_path(r, i, '/', path, sizeof path);
         rt_out_printf(o, "%s n=%llu", path, (unsigned long long)w->count);
         if (row_is_timed(w))
-            rt_out_printf(o, " avg=%s total=%s self=%s p99=%s", human_ns(w->mean).s,
-                          human_ns(w->total).s, human_ns(w->self).s, human_ns(w->p99).s);
-        else if (w->kind == LIVE_COUNTER)
+            rt_out_printf(o, " avg=%s total=%s", human_ns(w->mean).s, human_ns(w->total).s);
+        if (is_in_tree(w))
+            rt_out_printf(o, " self=%s", human_ns(w->self).s);
+        if (row_is_timed(w))
+            rt_out_printf(o, " p99=%s", human_ns(w->p99).s);
+        if (w->kind == LIVE_COUNTER)
             rt_out_printf(o, " sum=%.10g", w->bytes);
-        else
+        if (w->kind == LIVE_GAUGE || w->kind == LIVE_POOL)
             rt_out_printf(o, " last=%.10g", w->last);
+        if (w->kind > LIVE_OP)
+            rt_out_printf(o, " (%s)", rt_kind_name[w->kind]);
         if (w->backend[0])
             rt_out_printf(o, " backend=%s", w->backend);
         if (w->label[0])

@@ -123,13 +123,14 @@ static void add_ext(struct row *w, const struct live_ext *x)
 
 static void add_node(struct merge *m, struct row *w, const struct live_node *n)
 {
-    double ns = m->r->ns_per_tick, total = (double)n->total;
+    double ns = m->r->ns_per_tick, total = (double)n->total, most;
 
     if (n->is_open) {
         w->open++;
         if (m->r->view.now > n->open_since)
             total += (double)(m->r->view.now - n->open_since);
     }
+    most = m->r->view.task[n->task].ended ? (double)n->open_since : total;
     if (!w->count)
         w->first = (double)n->first * ns;
     if (n->ext)
@@ -149,8 +150,8 @@ static void add_node(struct merge *m, struct row *w, const struct live_node *n)
         w->max_ticks = n->max;
     if (n->count || n->is_open)
         w->threads += m->r->view.task[n->task].ended ? m->r->view.task[n->task].ended : 1;
-    if (total * ns > w->thread_max)
-        w->thread_max = total * ns;
+    if (most * ns > w->thread_max)
+        w->thread_max = most * ns;
     w->demoted |= n->is_demoted;
     w->precise |= n->is_precise;
     if (n->hist)

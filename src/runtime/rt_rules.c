@@ -4,6 +4,7 @@
  * them.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_rules.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +24,11 @@ static double share_of(const struct result *r, double ns)
     return r->all_ns > 0 ? ns / r->all_ns : 0;
 }
 
+static double at_most(double x, double limit)
+{
+    return x < limit ? x : limit;
+}
+
 static const char *priority_of(double gain)
 {
     return gain >= 0.25 ? "HIGH" : gain >= 0.1 ? "MEDIUM" : "LOW";
@@ -40,15 +46,31 @@ static struct rt_advice *add(struct collection *c, const char *rule, uint32_t ro
     a->gain = gain < 0 ? 0 : gain > 1 ? 1 : gain;
     a->priority = priority_of(a->gain);
     a->name = c->r->row[row].name;
+    a->description = rt_rule_text(rule)->description;
+    a->example = rt_rule_example(rt_rule_text(rule), c->r->row[row].file);
     rt_result_path(c->r, row, '/', a->path, sizeof a->path);
     return a;
 }
 
+#define WORDS(part)                                                                                \
+    __attribute__((format(printf, 2, 3))) static void part(struct rt_advice *a, const char *fmt,   \
+                                                           ...)                                    \
+    {                                                                                              \
+        va_list ap;                                                                                \
+                                                                                                   \
+        va_start(ap, fmt);                                                                         \
+        vsnprintf(a->part, sizeof a->part, fmt, ap);                                               \
+        va_end(ap);                                                                                \
+    }
+WORDS(title)
+WORDS(evidence)
+WORDS(estimate)
+#undef WORDS
+
 static void bound(struct rt_advice *a)
 {
     if (a->gain > 0 && a->gain < 0.999)
-        snprintf(a->estimate, sizeof a->estimate,
-                 "at most %.0f %% of the time in zones (%.2fx faster) if all of it went",
+        estimate(a, "at most %.0f %% of the time in zones (%.2fx faster) if all of it went",
                  100 * a->gain, 1 / (1 - a->gain));
 }
 
@@ -69,7 +91,9 @@ static bool is_work(const struct row *w)
 }
 
 /* Least squares y = a + b x from running sums; false when x hardly varies. */
-struct line { double a, b; };
+struct line {
+    double a, b;
+};
 static bool fit_line(double n, double x, double y, double xx, double xy, struct line *l)
 {
     double spread = n * xx - x * x;
@@ -90,15 +114,10 @@ static void rule_share(struct collection *c, uint32_t i)
 
     if (!is_work(w) || f < 0.1 || !(a = add(c, "share", i, f)))
         return;
-    snprintf(a->title, sizeof a->title, "%.60s takes %.0f %% of the time", w->name, 100 * f);
-    snprintf(a->evidence, sizeof a->evidence, "%s of its own in %s calls, %s each",
-             human_ns(w->self).s, human_count((int64_t)w->count).s, human_ns(w->mean).s);
+    title(a, "%.60s takes %.0f %% of the time", w->name, 100 * f);
+    evidence(a, "%s of its own in %s calls, %s each", human_ns(w->self).s,
+             human_count((int64_t)w->count).s, human_ns(w->mean).s);
     bound(a);
-    a->description = "Most of the time goes here, so this is where a change can show. Look inside: "
-                     "mark its parts, or record it with fathom record and read annotate.";
-    a->example = "before:\n    FATHOM_ZONE(\"step\");  ...all of it...\n"
-                 "after:\n    FATHOM_ZONE_V(z, \"step: read\");  ...\n"
-                 "    FATHOM_LAP(z, \"step: compute\");  ...";
 }
 
 /* ---- batch: many alike calls in one parent, each paying a fixed cost a of t = a + b size.
@@ -122,25 +141,16 @@ static void rule_batch(struct collection *c, uint32_t i)
         return;
     if (!fit_line(w->n, w->x, w->y, w->xx, w->xy, &l) || l.a <= 0 || l.b < 0)
         return;
-    fixed = l.a * r->ns_per_tick;
-    if (fixed > w->mean)
-        fixed = w->mean;
+    fixed = at_most(l.a * r->ns_per_tick, w->mean);
     saved = fixed * ((double)w->count - parent_calls(r, w));
     if (share_of(r, saved) < 0.02 || !(a = add(c, "batch", i, share_of(r, saved))))
         return;
-    snprintf(a->title, sizeof a->title, "batch %.60s: %.0f calls of about %s each time", w->name,
-             calls, human_bytes(mean).s);
-    snprintf(a->evidence, sizeof a->evidence,
-             "fit over %s calls: %s fixed + %.3g ns per byte; %s of %s each is the fixed part",
+    title(a, "batch %.60s: %.0f calls of about %s each time", w->name, calls, human_bytes(mean).s);
+    evidence(a, "fit over %s calls: %s fixed + %.3g ns per byte; %s of %s each is the fixed part",
              human_count((int64_t)w->n).s, human_ns(fixed).s, l.b * r->ns_per_tick,
              human_ns(fixed).s, human_ns(w->mean).s);
-    snprintf(a->estimate, sizeof a->estimate,
-             "one call instead of %.0f saves %s by the fit, %.0f %% of the time in zones", calls,
+    estimate(a, "one call instead of %.0f saves %s by the fit, %.0f %% of the time in zones", calls,
              human_ns(saved).s, 100 * a->gain);
-    a->description = "Every call pays a cost that does not depend on its size. Gather the inputs "
-                     "and make one call for all of them.";
-    a->example = "before:\n    for (i = 0; i < n; i++) op(&item[i], 1);\n"
-                 "after:\n    op(item, n);";
 }
 
 /* ---- tiny: ten times the cost of a zone is where measuring becomes a tenth of the figure -- */
@@ -155,18 +165,22 @@ static void rule_tiny(struct collection *c, uint32_t i)
     part = pair / (pair + w->mean);
     if (!(a = add(c, "tiny-zone", i, 0)))
         return;
-    snprintf(a->title, sizeof a->title, "%.60s is too short to time every call", w->name);
-    snprintf(a->evidence, sizeof a->evidence,
-             "%s calls of %s; a zone costs %s, %.0f %% of what the program spends here",
+    title(a, "%.60s is too short to time every call", w->name);
+    evidence(a, "%s calls of %s; a zone costs %s, %.0f %% of what the program spends here",
              human_count((int64_t)w->count).s, human_ns(w->mean).s, human_ns(pair).s, 100 * part);
-    snprintf(a->estimate, sizeof a->estimate, "sampling 1 of 64 takes %s off this run",
+    estimate(a, "sampling 1 of 64 takes %s off this run",
              human_ns((double)w->count * pair * 63 / 64).s);
-    a->description = "Measuring takes a part of the time shown. Time one call in 64: all are still "
-                     "counted, and the totals are scaled.";
-    a->example = "before:\n    FATHOM_ZONE(\"hash\");\nafter:\n    FATHOM_ZONE_N(\"hash\", 64);";
 }
 
 /* ---- tail: one call in a hundred takes five times the usual ---- */
+/* The median, but no less than a zone can tell. */
+static double usual_ns(const struct result *r, const struct row *w)
+{
+    double least = (double)r->view.head.cost[w->precise].pair * r->ns_per_tick;
+
+    return w->p50 > least ? w->p50 : least;
+}
+
 static double time_above(const struct result *r, const struct row *w, double limit)
 {
     double sum = 0;
@@ -183,97 +197,96 @@ static double time_above(const struct result *r, const struct row *w, double lim
 static void rule_tail(struct collection *c, uint32_t i)
 {
     const struct row *w = &c->r->row[i];
-    double gain;
+    double usual = usual_ns(c->r, w), gain;
     struct rt_advice *a;
 
-    if (!is_work(w) || w->count - w->untimed < 100 || w->p50 <= 0 || w->p99 < 5 * w->p50 ||
+    if (!is_work(w) || w->count - w->untimed < 100 || w->p99 < 5 * usual ||
         w->p99 < LEAST_NS)
         return;
-    gain = share_of(c->r, time_above(c->r, w, w->p50));
-    if (gain > share_of(c->r, w->total))
-        gain = share_of(c->r, w->total);
+    gain = at_most(share_of(c->r, time_above(c->r, w, usual)), share_of(c->r, w->total));
     if (gain < 0.01 || !(a = add(c, "tail", i, gain)))
         return;
-    snprintf(a->title, sizeof a->title, "%.60s: the slowest calls are %.0fx the usual one", w->name,
-             w->p99 / w->p50);
-    snprintf(a->evidence, sizeof a->evidence, "p50 %s, p90 %s, p99 %s, longest %s",
-             human_ns(w->p50).s, human_ns(w->p90).s, human_ns(w->p99).s, human_ns(w->max).s);
-    snprintf(a->estimate, sizeof a->estimate,
-             "time beyond the median is %.0f %% of the time in zones", 100 * gain);
-    a->description = "A few calls wait or do more than the rest: a lock, a page fault, a full "
-                     "queue, a rare branch. Trace it and look at the long ones.";
-    a->example = "before:\n    FATHOM_PROFILE=1 ./app\n"
-                 "after:\n    FATHOM_PROFILE=trace:app.fathom ./app && fathom view app.fathom";
+    title(a, "%.60s: the slowest calls are %.0fx the usual one", w->name, w->p99 / usual);
+    evidence(a, "p50 %s, p90 %s, p99 %s, longest %s", human_ns(w->p50).s, human_ns(w->p90).s,
+             human_ns(w->p99).s, human_ns(w->max).s);
+    estimate(a, "time beyond the median is %.0f %% of the time in zones", 100 * gain);
 }
 
 /* ---- bimodal: two heaps of durations, four times apart, a valley between ---- */
+enum { STEP = 8, BINS = LIVE_BUCKETS / STEP }; /* half an octave */
+
+struct modes {
+    int fast, slow;              /* bins */
+    double fast_part, slow_part; /* of the calls */
+};
+
+static int fullest(const double *bin, int away_from)
+{
+    int best = -1;
+
+    for (int b = 0; b < BINS; b++)
+        if ((away_from < 0 || b > away_from + 3 || b < away_from - 3) &&
+            (best < 0 || bin[b] > bin[best]))
+            best = b;
+    return best;
+}
+
+static bool two_modes(const uint64_t *hist, struct modes *m)
+{
+    double bin[BINS] = { 0 }, all = 0, valley = 1e300;
+    int first, second;
+
+    for (int b = 0; b < LIVE_BUCKETS; b++) {
+        bin[b / STEP] += (double)hist[b];
+        all += (double)hist[b];
+    }
+    first = fullest(bin, -1);
+    second = fullest(bin, first);
+    m->fast = first < second ? first : second;
+    m->slow = first < second ? second : first;
+    m->fast_part = bin[m->fast] / all;
+    m->slow_part = bin[m->slow] / all;
+    for (int b = m->fast + 1; b < m->slow; b++)
+        valley = bin[b] < valley ? bin[b] : valley;
+    return bin[second] >= 0.15 * all && valley <= 0.25 * bin[second];
+}
+
 static void rule_bimodal(struct collection *c, uint32_t i)
 {
-    enum { STEP = 8, BINS = LIVE_BUCKETS / STEP };
     const struct row *w = &c->r->row[i];
-    double bin[BINS] = { 0 }, all = 0, valley = 1e300, first_mass, second_mass;
-    int first = 0, second = -1;
+    double low, high, gain;
+    struct modes m;
     struct rt_advice *a;
 
-    if (!is_work(w) || !w->hist || w->count - w->untimed < 100)
+    if (!is_work(w) || !w->hist || w->count - w->untimed < 100 || !two_modes(w->hist, &m))
         return;
-    for (int b = 0; b < LIVE_BUCKETS; b++)
-        bin[b / STEP] += (double)w->hist[b], all += (double)w->hist[b];
-    for (int b = 1; b < BINS; b++)
-        if (bin[b] > bin[first])
-            first = b;
-    for (int b = 0; b < BINS; b++) /* two octaves, four steps, away */
-        if ((b > first + 3 || b < first - 3) && (second < 0 || bin[b] > bin[second]))
-            second = b;
-    for (int b = (first < second ? first : second) + 1; b < (first > second ? first : second); b++)
-        if (bin[b] < valley)
-            valley = bin[b];
-    first_mass = bin[first] / all;
-    second_mass = bin[second] / all;
-    if (second_mass < 0.15 || valley > 0.25 * bin[second])
+    low = live_bucket_low((uint32_t)(m.fast * STEP)) * c->r->ns_per_tick;
+    high = live_bucket_low((uint32_t)(m.slow * STEP)) * c->r->ns_per_tick;
+    gain = at_most(share_of(c->r, m.slow_part * (double)w->count * (high - low)),
+                   share_of(c->r, w->total));
+    if (high < LEAST_NS || gain < 0.01 || !(a = add(c, "bimodal", i, gain)))
         return;
-    double low = live_bucket_low((uint32_t)((first < second ? first : second) * STEP));
-    double high = live_bucket_low((uint32_t)((first > second ? first : second) * STEP));
-    double slow = (first > second ? first_mass : second_mass);
-    double gain = share_of(c->r, slow * (double)w->count * (high - low) * c->r->ns_per_tick);
-
-    if (gain > share_of(c->r, w->total))
-        gain = share_of(c->r, w->total);
-    if (high * c->r->ns_per_tick < LEAST_NS || gain < 0.01 || !(a = add(c, "bimodal", i, gain)))
-        return;
-    snprintf(a->title, sizeof a->title, "%.60s has two speeds", w->name);
-    snprintf(a->evidence, sizeof a->evidence,
-             "%.0f %% of the calls take about %s, %.0f %% about %s, hardly any between",
-             100 * (first < second ? first_mass : second_mass), human_ns(low * c->r->ns_per_tick).s,
-             100 * slow, human_ns(high * c->r->ns_per_tick).s);
+    title(a, "%.60s has two speeds", w->name);
+    evidence(a, "%.0f %% of the calls take about %s, %.0f %% about %s, hardly any between",
+             100 * m.fast_part, human_ns(low).s, 100 * m.slow_part, human_ns(high).s);
     bound(a);
-    a->description = "Two different things share one name: a hit and a miss, a small and a large "
-                     "input, two code paths. Name them apart to see which.";
-    a->example = "before:\n    FATHOM_ZONE(\"lookup\");\n"
-                 "after:\n    FATHOM_ZONE_V(z, \"lookup: hit\");\n"
-                 "    if (!found) FATHOM_LAP(z, \"lookup: miss\");";
 }
 
 /* ---- first call: ten times the median is set-up work ---- */
 static void rule_first(struct collection *c, uint32_t i)
 {
     const struct row *w = &c->r->row[i];
-    double gain = share_of(c->r, w->first - w->p50);
+    double usual = usual_ns(c->r, w), gain = share_of(c->r, w->first - usual);
     struct rt_advice *a;
 
-    if (!is_work(w) || w->count - w->untimed < 10 || w->p50 <= 0 || w->first < 10 * w->p50)
+    if (!is_work(w) || w->count - w->untimed < 10 || w->first < 10 * usual)
         return;
     if (gain < 0.01 || !(a = add(c, "first-call", i, gain)))
         return;
-    snprintf(a->title, sizeof a->title, "the first call of %.60s is %.0fx the usual one", w->name,
-             w->first / w->p50);
-    snprintf(a->evidence, sizeof a->evidence, "first %s, median %s over %s calls",
-             human_ns(w->first).s, human_ns(w->p50).s, human_count((int64_t)w->count).s);
+    title(a, "the first call of %.60s is %.0fx the usual one", w->name, w->first / usual);
+    evidence(a, "first %s, median %s over %s calls", human_ns(w->first).s, human_ns(w->p50).s,
+             human_count((int64_t)w->count).s);
     bound(a);
-    a->description = "Something is set up at first use: a table, a file, a connection, pages "
-                     "touched for the first time. Do it at the start, or leave it out of the "
-                     "figures.";
-    a->example = "before:\n    serve();\nafter:\n    warm_up();\n    fathom_clear();\n    serve();";
 }
 
 /* ---- repeat: half of the calls had the size and tag of one of the four before ---- */
@@ -287,14 +300,10 @@ static void rule_repeat(struct collection *c, uint32_t i)
     if (w->kind != LIVE_OP || w->repeats < 10 || part < 0.5 || gain < 0.02 ||
         !(a = add(c, "repeat-work", i, gain)))
         return;
-    snprintf(a->title, sizeof a->title, "%.60s does the same work again", w->name);
-    snprintf(a->evidence, sizeof a->evidence,
-             "%s of %s calls had the size and checksum of one of the four inputs before",
+    title(a, "%.60s does the same work again", w->name);
+    evidence(a, "%s of %s calls had the size and checksum of one of the four inputs before",
              human_count((int64_t)w->repeats).s, human_count((int64_t)w->count).s);
     bound(a);
-    a->description = "The same input comes back soon. Keep the last results.";
-    a->example = "before:\n    y = f(x);\n"
-                 "after:\n    y = cache_find(x);\n    if (!y) cache_add(x, y = f(x));";
 }
 
 /* 2^x for small positive x: whole part by doubling, the rest by the series of e^y. */
@@ -321,15 +330,10 @@ static void rule_growth(struct collection *c, uint32_t i)
         !fit_line(w->ln, w->lx, w->ly, w->lxx, w->lxy, &l) || l.b < 1.3 ||
         !(a = add(c, "growth", i, share_of(c->r, w->total))))
         return;
-    snprintf(a->title, sizeof a->title, "%.60s grows faster than its input", w->name);
-    snprintf(a->evidence, sizeof a->evidence,
-             "fit over %s calls: time ~ size^%.2f, so twice the size takes %.1fx the time",
+    title(a, "%.60s grows faster than its input", w->name);
+    evidence(a, "fit over %s calls: time ~ size^%.2f, so twice the size takes %.1fx the time",
              human_count((int64_t)w->ln).s, l.b, power_of_two(l.b));
     bound(a);
-    a->description = "A nested loop or a copy per step hides here. Index, sort once, or grow "
-                     "buffers by a factor.";
-    a->example = "before:\n    for (i..n) for (j..n) if (a[i] == b[j]) ...\n"
-                 "after:\n    build_index(b); for (i..n) find(a[i]);";
 }
 
 /* ---- backend: another one did the same operation at least twice as fast at about this size - */
@@ -370,16 +374,11 @@ static void rule_backend(struct collection *c, uint32_t i)
     }
     if (!best || !(a = add(c, "backend", i, share_of(r, (w->mean - fastest) * (double)w->count))))
         return;
-    snprintf(a->title, sizeof a->title, "%.50s: use %.20s, not %.20s, at this size", w->name,
-             best->backend, w->backend);
-    snprintf(a->evidence, sizeof a->evidence, "%s: %s on %s, %s on %s (measured over %s calls)",
-             human_bytes(mean).s, human_ns(w->mean).s, w->backend, human_ns(fastest).s,
-             best->backend, human_count((int64_t)best->n).s);
-    snprintf(a->estimate, sizeof a->estimate, "%.1fx for these calls by the other's own figures",
-             w->mean / fastest);
-    a->description = "The same operation was measured on both at sizes like these.";
-    a->example = "before:\n    run(op, BACKEND_A);\n"
-                 "after:\n    run(op, n > LIMIT ? BACKEND_B : BACKEND_A);";
+    title(a, "%.50s: use %.20s, not %.20s, at this size", w->name, best->backend, w->backend);
+    evidence(a, "%s: %s on %s, %s on %s (measured over %s calls)", human_bytes(mean).s,
+             human_ns(w->mean).s, w->backend, human_ns(fastest).s, best->backend,
+             human_count((int64_t)best->n).s);
+    estimate(a, "%.1fx for these calls by the other's own figures", w->mean / fastest);
 }
 
 /* ---- imbalance: the busiest thread has a fifth more than the mean ---- */
@@ -395,16 +394,11 @@ static void rule_imbalance(struct collection *c, uint32_t i)
     gain = share_of(c->r, w->total) * (w->thread_max - mean) / w->thread_max;
     if (gain < 0.03 || !(a = add(c, "imbalance", i, gain)))
         return;
-    snprintf(a->title, sizeof a->title, "%.60s: one thread does %.1fx its share", w->name,
-             w->thread_max / mean);
-    snprintf(a->evidence, sizeof a->evidence, "busiest thread %s, mean of %llu threads %s",
-             human_ns(w->thread_max).s, (unsigned long long)w->threads, human_ns(mean).s);
-    snprintf(a->estimate, sizeof a->estimate,
-             "even shares would end %.0f %% sooner here at best", 100 * (1 - mean / w->thread_max));
-    a->description = "The others wait for the busiest. Hand out smaller pieces, or take them from "
-                     "one queue.";
-    a->example = "before:\n    part = n / threads;\n"
-                 "after:\n    while ((i = next++) < pieces) work(i);";
+    title(a, "%.60s: one thread does %.1fx its share", w->name, w->thread_max / mean);
+    evidence(a, "busiest thread %s, mean of %llu threads %s", human_ns(w->thread_max).s,
+             (unsigned long long)w->threads, human_ns(mean).s);
+    estimate(a, "even shares would end %.0f %% sooner here at best",
+             100 * (1 - mean / w->thread_max));
 }
 
 /* ---- alloc: more than one allocation per call ---- */
@@ -417,13 +411,10 @@ static void rule_alloc(struct collection *c, uint32_t i)
         share_of(c->r, w->self) < 0.02 || !(a = add(c, "alloc", i, share_of(c->r, w->self))))
         return;
     a->priority = "MEDIUM";
-    snprintf(a->title, sizeof a->title, "%.60s allocates in a loop", w->name);
-    snprintf(a->evidence, sizeof a->evidence, "%.1f allocations per call, %s each on average",
-             w->allocs / (double)w->count, human_bytes(w->alloc_bytes / w->allocs).s);
+    title(a, "%.60s allocates in a loop", w->name);
+    evidence(a, "%.1f allocations per call, %s each on average", w->allocs / (double)w->count,
+             human_bytes(w->alloc_bytes / w->allocs).s);
     bound(a);
-    a->description = "Allocate once before the loop and reuse.";
-    a->example = "before:\n    for (...) { p = malloc(n); use(p); free(p); }\n"
-                 "after:\n    p = malloc(n); for (...) use(p); free(p);";
 }
 
 /* ---- drift: calls got slower while the program ran.  The slope must be worth 30 % of the
@@ -448,16 +439,12 @@ static void rule_drift(struct collection *c, uint32_t i)
     if (slope < 4 * se || grown < 0.3 ||
         !(a = add(c, "drift", i, share_of(c->r, w->total) * grown / (2 + grown))))
         return;
-    snprintf(a->title, sizeof a->title, "%.60s gets slower as the program runs", w->name);
-    snprintf(a->evidence, sizeof a->evidence,
+    title(a, "%.60s gets slower as the program runs", w->name);
+    evidence(a,
              "%.0f %% of its mean slower from start to end over %s calls "
              "(slope %.1f standard errors)",
              100 * grown, human_count((int64_t)n).s, se > 0 ? slope / se : 99.0);
     bound(a);
-    a->description = "Something grows: a list that is walked, a cache that fills, a heap that "
-                     "fragments.";
-    a->example = "before:\n    list_add(all, x);  /* and walked each time */\n"
-                 "after:\n    index_add(all, x);";
 }
 
 /* ---- lock: waiting that is 5 % of the time ---- */
@@ -469,19 +456,17 @@ static void rule_lock(struct collection *c, uint32_t i)
 
     if (w->kind != LIVE_LOCK_WAIT || f < 0.05 || !(a = add(c, "lock-wait", i, f)))
         return;
-    snprintf(a->title, sizeof a->title, "threads wait for %.60s", w->name);
-    snprintf(a->evidence, sizeof a->evidence, "%s waited in %s acquisitions, p99 %s",
-             human_ns(w->total).s, human_count((int64_t)w->count).s, human_ns(w->p99).s);
+    title(a, "threads wait for %.60s", w->name);
+    evidence(a, "%s waited in %s acquisitions, p99 %s", human_ns(w->total).s,
+             human_count((int64_t)w->count).s, human_ns(w->p99).s);
     bound(a);
-    a->description = "Hold it shorter, split it, or give each thread its own and add up.";
-    a->example = "before:\n    lock(m); prepare(x); put(x); unlock(m);\n"
-                 "after:\n    prepare(x); lock(m); put(x); unlock(m);";
 }
 
 typedef void rule_fn(struct collection *c, uint32_t row);
-static rule_fn *const rules[] = { rule_share, rule_batch, rule_tiny, rule_tail, rule_bimodal,
-                                  rule_first, rule_repeat, rule_growth, rule_backend,
-                                  rule_imbalance, rule_alloc, rule_drift, rule_lock };
+static rule_fn *const rules[] = { rule_share,   rule_batch,     rule_tiny,   rule_tail,
+                                  rule_bimodal, rule_first,     rule_repeat, rule_growth,
+                                  rule_backend, rule_imbalance, rule_alloc,  rule_drift,
+                                  rule_lock };
 
 /* By gain, advice that says what to change before "it takes its share". */
 static bool comes_first(const struct rt_advice *a, const struct rt_advice *b)
@@ -493,8 +478,8 @@ static bool comes_first(const struct rt_advice *a, const struct rt_advice *b)
     return plain_a < plain_b;
 }
 
-int rt_rules_run(const struct result *r, int most,
-                 void (*visit)(const struct rt_advice *, void *), void *arg)
+int rt_rules_run(const struct result *r, int most, void (*visit)(const struct rt_advice *, void *),
+                 void *arg)
 {
     size_t bytes = MOST * sizeof(struct rt_advice);
     struct collection c = { .r = r };
@@ -528,9 +513,9 @@ struct to_public {
 static void hand_out(const struct rt_advice *a, void *arg)
 {
     struct to_public *p = arg;
-    struct fathom_advice out = { sizeof out,     a->rule,        a->priority, a->title,
-                                 a->evidence,    a->estimate,    a->description, a->example,
-                                 a->name,        a->path,        a->gain };
+    struct fathom_advice out = { sizeof out,  a->rule,     a->priority,    a->title,
+                                 a->evidence, a->estimate, a->description, a->example,
+                                 a->name,     a->path,     a->gain };
 
     p->visit(&out, p->arg);
 }

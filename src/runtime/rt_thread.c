@@ -155,7 +155,8 @@ static void zero_words(uint64_t address, size_t bytes)
 
 static void zero_node(struct fathom_node_ *n, struct live_thread *t)
 {
-    (void)t;
+    if (t->tid == 0)
+        rt_put(&n->open, 0);
     rt_put(&n->count, 0);
     rt_put(&n->total, 0);
     rt_put(&n->min, UINT64_MAX);
@@ -321,6 +322,8 @@ static void add_node(struct live_thread *t, struct fathom_node_ *to, struct fath
         rt_put(&to->first, from->first);
     rt_add(&to->count, from->count);
     rt_add(&to->total, from->total);
+    if (from->total > to->open)
+        rt_put(&to->open, from->total); /* an ended one has none open: the most of one thread */
     if (from->min < to->min)
         rt_put(&to->min, from->min);
     if (from->max > to->max)

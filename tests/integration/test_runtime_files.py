@@ -153,6 +153,60 @@ class InsideRecord(unittest.TestCase):
             self.assertEqual(os.listdir(folder), ["both.fathom"])
 
 
+class EveryCall(unittest.TestCase):
+    def said(self, name, *arguments):
+        text = run(program(name), *arguments).stdout
+        return text, dict(re.findall(r"^(\w+) (\d+)$", text, re.M))
+
+    def test_every_macro_and_call_works_in_c_and_cxx(self):
+        for name in ("rt-all", "rt-all-cxx"):
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                out = folder + "/out.fathom"
+                text, said = self.said(name, folder + "/base", out)
+                self.assertEqual(said, {"lines": "18", "ready": "1", "lost": "0", "clock": "1",
+                                        "off": "0"})
+                for word in ("[request]", "sampled", "late{worker=", "lock wait", "lock hold",
+                             "gauge", "pool", "flow", "instant", "frame", "measuring took"):
+                    self.assertIn(word, text)
+                self.assertIn("load", fathom("report", out).stdout)
+
+    def test_every_macro_and_call_is_nothing_when_off(self):
+        for name in ("rt-all-off", "rt-all-cxx-off"):
+            with self.subTest(name):
+                _, said = self.said(name)
+                self.assertEqual(said, {"lines": "0", "ready": "0", "lost": "0", "clock": "1",
+                                        "off": "1"})
+
+    def test_fathom_opens_what_a_program_exports(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = folder + "/out.fathom"
+            run(program("rt-env"), "200", env={**os.environ, "FATHOM_PROFILE": f"trace:{out}"})
+            fathom("flame", out, "-o", folder + "/out.svg")
+            self.assertGreater(os.path.getsize(folder + "/out.svg"), 1000)
+            for form in ("chrome", "speedscope", "pprof", "perfetto", "csv", "json"):
+                path = f"{folder}/again.{form}"
+                fathom("export", out, "-f", form, "-o", path)
+                self.assertGreater(os.path.getsize(path), 100)
+
+
+class RulesOnPrograms(unittest.TestCase):
+    def advice(self, case):
+        return {tuple(line.split()) for line in run(program("rt-advice"), case).stdout.splitlines()}
+
+    def test_each_rule_fires_on_a_program_that_does_it(self):
+        for rule, name in (("share", "all"), ("tiny-zone", "empty"), ("bimodal", "lookup"),
+                           ("first-call", "serve"), ("repeat-work", "hash"), ("growth", "join"),
+                           ("backend", "gemm"), ("imbalance", "part"), ("alloc", "parse"),
+                           ("drift", "walk"), ("lock-wait", "table")):
+            with self.subTest(rule):
+                self.assertIn((rule, name), self.advice(rule))
+
+    def test_near_misses_do_not(self):
+        for rule, name in (("repeat-work", "hash"), ("growth", "join"), ("alloc", "parse")):
+            with self.subTest(rule):
+                self.assertNotIn((rule, name), self.advice("no-" + rule))
+
+
 class Rules(unittest.TestCase):
     def test_each_rule_fires_and_has_a_near_miss(self):
         text = run(program("rt-rules")).stdout
