@@ -55,7 +55,10 @@ static void put_name(struct writer *w, const char *key, struct intern *table, si
 {
     uint32_t id = intern_cstr(table, *name ? name : "???");
 
-    out_printf(w->out, "%s=(%u)", key, id);
+    out_str(w->out, key);
+    out_str(w->out, "=(");
+    out_u64(w->out, id);
+    out_char(w->out, ')');
     if (id > *said) {
         out_char(w->out, ' ');
         for (const char *s = intern_text_of(table, id); *s; s++)
@@ -92,8 +95,11 @@ static void put_call(struct writer *w, size_t i)
     const struct edges_call *c = &w->g.call.v[i];
 
     put_place(w, c->callee, "cob", "cfi", "cfn");
-    out_printf(w->out, "calls=%llu %u\n", (unsigned long long)w->g.call_count.v[i],
-               labels_get(&w->g.labels, c->callee).line);
+    out_str(w->out, "calls=");
+    out_u64(w->out, w->g.call_count.v[i]);
+    out_char(w->out, ' ');
+    out_u64(w->out, labels_get(&w->g.labels, c->callee).line);
+    out_char(w->out, '\n');
     out_u64(w->out, c->line);
     for (size_t k = 0; k < w->g.n_values; k++) {
         out_char(w->out, ' ');
