@@ -105,7 +105,7 @@ static void put_instr(struct printer *w, const struct an_instr *in, const char *
     out_str(w->o, "  ");
     put_pct(w, in->self);
     term_begin(&w->term, w->o, TERM_DIM);
-    out_printf(w->o, "  %12" PRIx64 " ", in->d.address);
+    out_printf(w->o, " %c%12" PRIx64 " ", pct(w, in->self) >= HOT_PCT ? '>' : ' ', in->d.address);
     term_end(&w->term, w->o, TERM_DIM);
     out_printf(w->o, "%s %s\n", gutter, in->d.text);
 }

@@ -73,6 +73,8 @@ static int find_out(struct doctor_findings *f, const struct doctor_args *a,
         f->target = rest->v[0];
     }
     if (a->measure) {
+        if (getloadavg(&f->load, 1) != 1)
+            f->load = 0;
         doc_measure(&f->latencies, tell_label, line);
         if (doc_measure_save(&f->latencies, f->saved, sizeof f->saved, NULL) < 0)
             f->saved[0] = 0;

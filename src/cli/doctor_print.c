@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "text/human.h"
 #include "text/table.h"
@@ -137,6 +138,9 @@ static void put_latencies(const struct doctor_findings *f, struct out *o, const 
         put_latency_row(&t, &l[i], cycle, longest);
     table_print(&t, o, term);
     table_release(&t);
+    if (f->load > (double)sysconf(_SC_NPROCESSORS_ONLN) / 2)
+        out_printf(o, "\n  the machine was busy (load %.1f on %ld CPUs): idle, it is faster than "
+                      "this\n", f->load, sysconf(_SC_NPROCESSORS_ONLN));
     if (*f->saved)
         out_printf(o, "\n  kept in %s\n", f->saved);
 }

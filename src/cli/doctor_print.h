@@ -17,6 +17,7 @@ struct doctor_findings { /* what was asked for; the rest is empty */
     struct doc_binary binary;
     struct doc_latencies latencies;
     char saved[4096]; /* where the latencies are kept, "" */
+    double load;      /* of the machine before they were measured; 0 unknown */
     struct doc_costs costs;
     size_t rounds;
     const char *profile, *lang; /* --flags; lang NULL: all */
