@@ -17,6 +17,8 @@ struct annotate_view {
     bool whole_file;
 };
 
+/* Add the code of FUNCTIONS that have no lines to a profile that holds no code. */
+void annotate_read_code(struct profile *p, const uint32_t *functions, size_t n);
 void annotate_text(const struct annotate_view *v, const struct an_listing *l, struct out *o,
                    int fd);
 void annotate_json(const struct annotate_view *v, const struct an_listing *l, struct json *j);

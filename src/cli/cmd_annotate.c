@@ -136,6 +136,8 @@ static int annotate(const struct annotate_args *a, struct profile *p, const char
     v.metric_name = an_view_name(&q.view);
     v.unit = an_view_unit(&q.view);
     n = choose(a, &q, name, functions, &v.whole_file);
+    if (n && v.code && !p->code.n)
+        annotate_read_code(p, functions, n);
     if (n)
         print_all(a, &v, &q, functions, n);
     else if (v.whole == 0)

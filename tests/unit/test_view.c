@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "analyze/an_filter.h"
 #include "analyze/an_flat.h"
 #include "analyze/an_group.h"
 #include "analyze/an_list.h"
@@ -180,6 +181,20 @@ TEST(view_only_threads_that_wait_for_work_are_idle)
     /* what is left would tell nothing */
     CHECK_EQ(idle_in("a/m main;poll;[poll] 1000\na/dns start;work 10\n"), 0);
     CHECK_EQ(idle_in("a/m main;[child] 1000\nb/m main;[sleep] 1000\na/m main 1\n"), 0);
+}
+
+TEST(view_a_filter_by_module_keeps_the_waits_of_its_functions)
+{
+    struct profile *p = build_profile(pool);
+    struct an_filter f = { .module = { { "libc" }, 1 } };
+    struct an_view v;
+    struct err e = { 0 };
+
+    CHECK(an_filter_apply(p, &f, &e) == 0);
+    v = view_of(p, "wait", AN_VIEW_KINDS);
+    CHECK_EQ(an_sum_of(&v).weight, 1290); /* read and cond_wait, not work */
+    an_view_release(&v);
+    profile_free(p);
 }
 
 TEST(view_unknown_names_are_refused)
