@@ -23,14 +23,14 @@ void col_stack_init(struct col_stacks *s, struct intern *in, struct col_processe
     s->processes = p;
     s->graph = graph;
     s->frames = mem_alloc(COL_MAX_FRAMES * sizeof *s->frames);
-    s->join = mem_zalloc(COL_JOIN_SLOTS * sizeof *s->join);
+    joint_init(&s->joints);
     s->rules = unw_cache_new();
 }
 
 void col_stack_release(struct col_stacks *s)
 {
     free(s->frames);
-    free(s->join);
+    joint_release(&s->joints);
     unw_cache_free(s->rules);
     umap_release(&s->kernel_frames);
     umap_release(&s->root_frames);
@@ -118,30 +118,17 @@ static bool load_modules(struct col_stacks *s, struct col_thread *t, const struc
 
 /* --- joining --- */
 
-static uint64_t join_key(const struct col_thread *t, uint64_t pc, uint64_t sp)
-{
-    return hash_pair(hash_pair(t->id, pc), sp) | 1;
-}
-
-static void remember(struct col_stacks *s, const struct col_thread *t, const struct col_step *step)
-{
-    uint64_t key = join_key(t, step->pc, step->sp);
-
-    s->join[(key >> 8) % COL_JOIN_SLOTS] = (struct col_join){ key, step->stack };
-}
-
 /* Put what was walked on the callers that an earlier stack had at the same place. */
 static bool join(struct col_stacks *s, const struct col_thread *t, struct user *u)
 {
     for (size_t i = u->n; i-- > 1;) {
         const struct unw_frame *f = &u->frames[i];
-        uint64_t key = join_key(t, f->pc, f->sp);
-        const struct col_join *j = &s->join[(key >> 8) % COL_JOIN_SLOTS];
+        uint32_t stack = joint_find(&s->joints, (struct joint){ t->id, f->pc, f->sp });
 
-        if (j->key != key)
+        if (!stack)
             continue;
         u->n = i;
-        u->parent = j->stack;
+        u->parent = stack;
         u->joined = true;
         return true;
     }
@@ -309,7 +296,7 @@ static uint32_t intern_user(struct col_stacks *s, struct col_thread *t, const st
                                      : intern_stack(s->in, parent, frame);
         t->last.v[i] = (struct col_step){ f->pc, f->sp, parent };
         if (u->end == UNW_ROOT && f->sp)
-            remember(s, t, &t->last.v[i]);
+            joint_put(&s->joints, (struct joint){ t->id, f->pc, f->sp }, parent);
     }
     t->last.n = u->n;
     t->last_space = t->process->space;

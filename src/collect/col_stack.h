@@ -12,8 +12,9 @@
 
 #include "collect/col_process.h"
 #include "collect/collect.h"
+#include "profile/joint.h"
 
-enum { COL_MAX_FRAMES = 4096, COL_JOIN_SLOTS = 1 << 15 };
+enum { COL_MAX_FRAMES = 4096 };
 
 struct col_stack_counts { /* of stacks with a user part */
     uint64_t all, rooted, joined, cut, lost;
@@ -26,10 +27,7 @@ struct col_stacks {
     enum col_graph graph;
     struct unw_cache *rules;
     struct unw_frame *frames; /* of the sample at hand, leaf first */
-    struct col_join {         /* by hash of (thread, pc, sp) */
-        uint64_t key;
-        uint32_t stack;
-    } *join;
+    struct joints joints;
     struct umap kernel_frames; /* pc * 2 + is_return -> frame id */
     struct umap root_frames;   /* frame ids at which a walk found the root */
     struct umap ends;          /* outermost frame -> stacks that a frame-pointer chain ended at */

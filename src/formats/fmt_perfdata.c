@@ -140,9 +140,7 @@ static void finish_waiting(struct importer *im, const struct waiting *w, struct 
 {
     struct sample m = w->m;
 
-    vec_clear(&im->stacker.frame);
-    for (size_t i = 0; i < w->n; i++)
-        vec_push(&im->stacker.frame, w->frame[i]);
+    perfdata_stack_resume(&im->stacker, w->frame, w->n);
     perfdata_stack_user(&im->stacker, w->pid, chain);
     m.stack = perfdata_stack_end(&im->stacker);
     give_sample(im, &m);
@@ -428,6 +426,7 @@ static void say_facts(struct importer *im, bool cut)
     say_number(im, "quality.throttled", im->throttled);
     if (u->rooted + u->cut + u->lost) {
         say_number(im, "quality.rooted", u->rooted);
+        say_number(im, "quality.joined", u->joined);
         say_number(im, "quality.truncated", u->cut + u->lost);
     }
     if (im->unknown)

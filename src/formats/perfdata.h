@@ -26,6 +26,7 @@
 #include "base/mem.h"
 #include "collect/col_elf.h"
 #include "profile/intern.h"
+#include "profile/joint.h"
 #include "unwind/unwind.h"
 
 enum perf_record_type {
@@ -252,17 +253,23 @@ uint32_t perfdata_kernel_module(struct perf_world *w);
 /* Stack of a sample, through IN; 0 when it has none.  CACHE may be NULL. */
 struct perf_unwound {
     uint64_t rooted, cut, lost; /* stacks unwound by us, by how they ended */
+    uint64_t joined;            /* of the rooted: put on the callers of an earlier stack */
 };
 struct perf_stacker {
     struct perf_world *w;
     struct unw_cache *cache;
     struct perf_unwound unwound;
     VEC(uint32_t) frame; /* scratch, leaf first */
+    VEC(struct joint) walked; /* the last of them, when their root is known */
+    uint32_t below;           /* the stack they are joined to, else 0 */
+    struct joints joints;
     uint32_t truncated;  /* the note's frame id, 0 until needed */
     uint64_t deferred;   /* cookie when the user part will follow, else 0 */
 };
 void perfdata_stack_begin(struct perf_stacker *k, const struct perf_sample *s);
-/* Add user addresses that came later (CALLCHAIN_DEFERRED). */
+/* Take up a stack again with the N frames it had, and add user addresses that came later
+ * (CALLCHAIN_DEFERRED). */
+void perfdata_stack_resume(struct perf_stacker *k, const uint32_t *frames, size_t n);
 void perfdata_stack_user(struct perf_stacker *k, uint32_t pid, struct cursor chain);
 uint32_t perfdata_stack_end(struct perf_stacker *k);
 void perfdata_stacker_release(struct perf_stacker *k);

@@ -47,11 +47,10 @@ static void add_kernel(struct perf_stacker *k, uint64_t address, bool is_return)
 }
 
 static void add_user(struct perf_stacker *k, const struct unw_space *space, uint64_t address,
-                     bool is_return)
+                     unsigned flags)
 {
-    const struct unw_range *r = unw_space_find(space, address - is_return);
-    struct frame f = { .kind = FRAME_NATIVE, .flags = is_return ? FRAME_RETURN : 0,
-                       .address = address };
+    const struct unw_range *r = unw_space_find(space, address - !!(flags & FRAME_RETURN));
+    struct frame f = { .kind = FRAME_NATIVE, .flags = (uint16_t)flags, .address = address };
 
     if (r) {
         f.module = r->module;
@@ -98,6 +97,41 @@ static struct unw_regs registers(const struct perf_file *f, const struct perf_sa
     return (struct unw_regs){ .pc = reg(s, X86_IP), .sp = reg(s, X86_SP), .fp = reg(s, X86_BP) };
 }
 
+/* Until the stack has an id, by which others can be joined to it. */
+static void keep_walked(struct perf_stacker *k, uint32_t tid, const struct unw_frame *frames,
+                        size_t n)
+{
+    vec_reserve(&k->walked, n);
+    for (size_t i = 0; i < n; i++)
+        k->walked.v[i] = (struct joint){ tid, frames[i].pc, frames[i].sp };
+    k->walked.n = n;
+}
+
+/* Callers of one of the N frames, known from an earlier stack of the thread that was whole: the
+ * frames above it stay.  False when there are none. */
+static bool join(struct perf_stacker *k, uint32_t tid, const struct unw_frame *frames, size_t *n)
+{
+    for (size_t i = *n; k->joints.slot && i-- > 1;) {
+        k->below = joint_find(&k->joints, (struct joint){ tid, frames[i].pc, frames[i].sp });
+        if (k->below) {
+            *n = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void count(struct perf_unwound *u, enum unw_end end, bool joined)
+{
+    u->joined += joined;
+    if (end == UNW_ROOT || joined)
+        u->rooted++;
+    else if (end == UNW_CUT || end == UNW_FULL)
+        u->cut++;
+    else
+        u->lost++;
+}
+
 static void unwind(struct perf_stacker *k, const struct perf_sample *s,
                    const struct unw_space *space)
 {
@@ -105,17 +139,21 @@ static void unwind(struct perf_stacker *k, const struct perf_sample *s,
     struct unw_regs regs = registers(k->w->file, s);
     struct unw_stack stack = { regs.sp, s->stack.p, cur_left(&s->stack) };
     size_t n = 0;
+    bool joined;
     enum unw_end end;
 
     if (!k->cache)
         k->cache = unw_cache_new();
     end = unw_walk(space, k->cache, regs, &stack, frames, MAX_UNWIND, &n);
+    joined = end != UNW_ROOT && join(k, s->tid, frames, &n);
+    if (end == UNW_ROOT || joined)
+        keep_walked(k, s->tid, frames, n);
     for (size_t i = 0; i < n; i++)
-        add_user(k, space, frames[i].pc, frames[i].is_return);
-    k->unwound.rooted += end == UNW_ROOT;
-    k->unwound.cut += end == UNW_CUT || end == UNW_FULL;
-    k->unwound.lost += end == UNW_LOST;
-    if (end != UNW_ROOT)
+        add_user(k, space, frames[i].pc,
+                 (frames[i].is_return ? FRAME_RETURN : 0u) |
+                     (joined && i + 1 == n ? FRAME_JOINED : 0u));
+    count(&k->unwound, end, joined);
+    if (end != UNW_ROOT && !joined)
         add_truncated(k);
 }
 
@@ -157,9 +195,18 @@ static void walk_chain(struct perf_stacker *k, const struct unw_space *space,
         if (at.kernel && !at.skip)
             add_kernel(k, a, !at.first);
         else if (!at.skip && !at.skip_user)
-            add_user(k, space, a, !at.first);
+            add_user(k, space, a, at.first ? 0 : FRAME_RETURN);
         at.first = false;
     }
+}
+
+void perfdata_stack_resume(struct perf_stacker *k, const uint32_t *frames, size_t n)
+{
+    vec_clear(&k->frame);
+    vec_clear(&k->walked);
+    k->below = 0;
+    for (size_t i = 0; i < n; i++)
+        vec_push(&k->frame, frames[i]);
 }
 
 /* Was the kernel's part left out of the call chain (perf record --user-callchains)? */
@@ -174,7 +221,7 @@ void perfdata_stack_begin(struct perf_stacker *k, const struct perf_sample *s)
     bool unwindable = s->regs_abi == ABI_64 && cur_left(&s->regs) && cur_left(&s->stack);
     bool kernel = is_kernel_mode(s->misc);
 
-    vec_clear(&k->frame);
+    perfdata_stack_resume(k, NULL, 0);
     k->deferred = 0;
     if (kernel && s->ip && lacks_kernel(s->chain))
         add_kernel(k, s->ip, false);
@@ -183,7 +230,7 @@ void perfdata_stack_begin(struct perf_stacker *k, const struct perf_sample *s)
     if (unwindable)
         unwind(k, s, space);
     if (!k->frame.n && s->ip)
-        add_user(k, space, s->ip, false);
+        add_user(k, space, s->ip, 0);
 }
 
 void perfdata_stack_user(struct perf_stacker *k, uint32_t pid, struct cursor chain)
@@ -194,15 +241,23 @@ void perfdata_stack_user(struct perf_stacker *k, uint32_t pid, struct cursor cha
 
 uint32_t perfdata_stack_end(struct perf_stacker *k)
 {
-    uint32_t stack = 0;
+    uint32_t stack = k->below;
+    size_t first = k->frame.n - k->walked.n; /* of the frames we walked */
 
-    for (size_t i = k->frame.n; i--;)
+    if (k->walked.n && !k->joints.slot)
+        joint_init(&k->joints);
+    for (size_t i = k->frame.n; i--;) {
         stack = intern_stack(k->w->in, stack, k->frame.v[i]);
+        if (k->walked.n && i >= first && k->walked.v[i - first].sp)
+            joint_put(&k->joints, k->walked.v[i - first], stack);
+    }
     return stack;
 }
 
 void perfdata_stacker_release(struct perf_stacker *k)
 {
     unw_cache_free(k->cache);
+    joint_release(&k->joints);
+    vec_release(&k->walked);
     vec_release(&k->frame);
 }

@@ -1,6 +1,7 @@
 /* test_profile.c - the model in memory and its sink.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include "profile/joint.h"
 #include "profile/profile.h"
 
 static void add_string(struct sink *s, const char *text)
@@ -149,4 +150,19 @@ TEST(profile_keeps_the_last_value_of_a_meta_key)
     CHECK(profile_meta_number(p, "samples", 0) == 2.5);
     CHECK(profile_meta_number(p, "other", -1) == -1);
     profile_free(p);
+}
+
+TEST(joints_are_found_by_thread_and_place)
+{
+    struct joints j;
+
+    joint_init(&j);
+    joint_put(&j, (struct joint){ 7, 0x401000, 0x7ffe0010 }, 3);
+    CHECK_EQ(joint_find(&j, (struct joint){ 7, 0x401000, 0x7ffe0010 }), 3);
+    CHECK_EQ(joint_find(&j, (struct joint){ 8, 0x401000, 0x7ffe0010 }), 0);
+    CHECK_EQ(joint_find(&j, (struct joint){ 7, 0x401004, 0x7ffe0010 }), 0);
+    CHECK_EQ(joint_find(&j, (struct joint){ 7, 0x401000, 0x7ffe0020 }), 0);
+    joint_put(&j, (struct joint){ 7, 0x401000, 0x7ffe0010 }, 5); /* called again from elsewhere */
+    CHECK_EQ(joint_find(&j, (struct joint){ 7, 0x401000, 0x7ffe0010 }), 5);
+    joint_release(&j);
 }

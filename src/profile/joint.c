@@ -1,0 +1,45 @@
+/* joint.c - see joint.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "profile/joint.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+enum { SLOTS = 1 << 15 };
+
+static uint64_t key_of(struct joint at)
+{
+    return hash_pair(hash_pair(at.thread, at.pc), at.sp) | 1;
+}
+
+static struct joint_slot *slot_of(const struct joints *j, uint64_t key)
+{
+    return &j->slot[(key >> 8) % SLOTS];
+}
+
+void joint_init(struct joints *j)
+{
+    j->slot = mem_zalloc(SLOTS * sizeof *j->slot);
+}
+
+void joint_release(struct joints *j)
+{
+    free(j->slot);
+    j->slot = NULL;
+}
+
+void joint_put(struct joints *j, struct joint at, uint32_t stack)
+{
+    uint64_t key = key_of(at);
+
+    *slot_of(j, key) = (struct joint_slot){ key, stack };
+}
+
+uint32_t joint_find(const struct joints *j, struct joint at)
+{
+    uint64_t key = key_of(at);
+    const struct joint_slot *s = slot_of(j, key);
+
+    return s->key == key ? s->stack : 0;
+}
