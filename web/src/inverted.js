@@ -1,6 +1,22 @@
 // The same weights seen from the leaves: a node's children are its callers.  Children are made
 // when they are first wide enough to be drawn, so that a large profile turns over at once.
 
+// What boxes() of weights.js does, for a graph G whose nodes are made by kidsOf.
+export function lazyBoxes(g, kidsOf, from, to, least, put, crumb) {
+  const queue = [0];
+  while (queue.length) {
+    const i = queue.pop(), x = g.start[i], w = g.weight[i];
+    if (w <= 0 || x >= to || x + w <= from) continue;
+    if (w < least) {
+      crumb(g.row[i], x, w);
+      continue;
+    }
+    put(i, g.row[i], x, w);
+    const kids = kidsOf(i);
+    for (let k = kids.length - 1; k >= 0; k--) queue.push(kids[k]);
+  }
+}
+
 export class Inverted {
   constructor(upright) {
     const { self, tree } = upright, places = [];
@@ -67,20 +83,7 @@ export class Inverted {
     });
   }
 
-  boxes(from, to, least, put, crumb) {
-    const queue = [0];
-    while (queue.length) {
-      const i = queue.pop(), x = this.start[i], w = this.weight[i];
-      if (w <= 0 || x >= to || x + w <= from) continue;
-      if (w < least) {
-        crumb(this.row[i], x, w);
-        continue;
-      }
-      put(i, this.row[i], x, w);
-      const kids = this.childrenOf(i);
-      for (let k = kids.length - 1; k >= 0; k--) queue.push(kids[k]);
-    }
-  }
+  boxes(...view) { lazyBoxes(this, (i) => this.childrenOf(i), ...view); }
 
   matchedWeight(hit, root) {
     if (root === 0) return this.upright.matchedWeight(hit, 0);

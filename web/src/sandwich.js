@@ -1,6 +1,7 @@
 // One function between all that call it, above, and all that it calls, below, put together from
 // every place of the tree.  Answers the calls that Weighted does; nodes are made where they are
 // looked at.  Node 0 is the function; a call within a call of it is part of what it calls.
+import { lazyBoxes } from "./inverted.js";
 
 export class Sandwich {
   // HIT: by symbol, whether it is the function.
@@ -98,19 +99,8 @@ export class Sandwich {
     });
   }
 
-  boxes(from, to, least, put, crumb) {
-    const queue = [0];
-    while (queue.length) {
-      const i = queue.pop(), x = this.start[i], w = this.weight[i];
-      if (w <= 0 || x >= to || x + w <= from) continue;
-      if (w < least) {
-        crumb(this.row[i], x, w);
-        continue;
-      }
-      put(i, this.row[i], x, w);
-      const kids = i ? this.childrenOf(i) : [...this.#callersOf(0), ...this.childrenOf(0)];
-      for (let k = kids.length - 1; k >= 0; k--) queue.push(kids[k]);
-    }
+  boxes(...view) {
+    lazyBoxes(this, (i) => i ? this.childrenOf(i) : [...this.#callersOf(0), ...this.childrenOf(0)], ...view);
   }
 
   matchedWeight(hit, root) {
