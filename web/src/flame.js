@@ -138,7 +138,7 @@ export class Flame {
     c.fillRect(box.left, y, box.width - gap, ROW - 1);
     if (box.width > 24) {
       const room = Math.floor((box.width - 9) / this.glyph);
-      c.globalAlpha = this.hit && !hit ? 0.6 : 1;
+      c.globalAlpha = this.hit && !hit ? 0.72 : 1;
       c.fillStyle = hit ? (this.dark ? "#1a0a1c" : "#fff") : (this.hit && !hit) || (outer && this.dark) ? this.ink : "#16161b";
       c.fillText(labelOf(this.symbols.name[symbol], room), box.left + 4, y + ROW / 2);
     }
