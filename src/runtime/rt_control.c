@@ -19,7 +19,7 @@
 static struct {
     enum fathom_format format;
     char path[RT_PATH]; /* "" = standard error */
-    bool at_exit;
+    bool at_exit, is_default; /* is_default: the path is our choice */
     uint32_t pid;
 } output;
 
@@ -217,27 +217,49 @@ void fathom_step(void)
 
 /* ---- Environment ---- */
 
-static uint64_t size_of_text(const char *text)
+/* What cannot be understood is told and left at its default: the program runs on. */
+static uint64_t size_asked(const char *variable)
 {
+    const char *text = getenv(variable);
     char *end = NULL;
     uint64_t n = text ? strtoull(text, &end, 10) : 0;
+    const char *units = "kKmMgG", *unit = end && *end ? strchr(units, *end) : NULL;
 
-    switch (end ? *end : 0) {
-    case 'k': case 'K': return n << 10;
-    case 'm': case 'M': return n << 20;
-    case 'g': case 'G': return n << 30;
-    default: return n;
+    if (!text || !*text)
+        return 0;
+    if (end == text || (*end && (!unit || end[1])) || n > MOST_BYTES) {
+        rt_result_complain(variable, " should be like 64M or 1G");
+        return 0;
     }
+    return unit ? n << (10 + (unit - units) / 2 * 10) : n;
 }
 
-static int mode_of_text(const char *text)
+/* Which of the words it is, counted from 0; -1 when unset or none of them. */
+static int word_asked(const char *variable, const char *const *words, int n, const char *hint)
 {
-    static const char *const names[] = { "off", "count", "aggregate", "trace", "precise" };
+    const char *text = getenv(variable);
 
-    for (int i = 0; text && i < 5; i++)
-        if (!strcmp(text, names[i]))
+    for (int i = 0; text && *text && i < n; i++)
+        if (!strcmp(text, words[i]))
             return i;
-    return 0;
+    if (text && *text)
+        rt_result_complain(variable, hint);
+    return -1;
+}
+
+static int mode_asked(void)
+{
+    static const char *const words[] = { "off", "count", "aggregate", "trace", "precise" };
+
+    return word_asked("FATHOM_MODE", words, 5,
+                      " should be off, count, aggregate, trace or precise");
+}
+
+static bool keeps_last(void)
+{
+    static const char *const words[] = { "first", "last" };
+
+    return word_asked("FATHOM_KEEP", words, 2, " should be first or last") == 1;
 }
 
 struct format_name {
@@ -278,7 +300,8 @@ static const struct format_name *read_profile(const char *text)
     const struct format_name *f = find_format(text, n);
 
     if (!f || (colon && strlen(colon + 1) >= sizeof output.path - 8)) {
-        rt_result_complain("FATHOM_PROFILE: unknown format: ", text);
+        rt_result_complain("FATHOM_PROFILE should be 1, table, compact, json, csv, trace, fathom, "
+                           "collapsed, chrome, perfetto, speedscope or pprof, not ", text);
         return NULL;
     }
     output.format = (enum fathom_format)f->format;
@@ -288,6 +311,7 @@ static const struct format_name *read_profile(const char *text)
         strcpy(output.path, colon + 1);
     else if (!f->to_terminal)
         default_path(f);
+    output.is_default = !(colon && colon[1]);
     return f;
 }
 
@@ -300,7 +324,7 @@ static const char *live_path(char *path, size_t cap)
     else if (live && *live)
         snprintf(path, cap, "%s", live);
     else if (output.at_exit && output.path[0])
-        snprintf(path, cap, "%s.live.%d", output.path, (int)getpid());
+        snprintf(path, cap, "%.480s.live.%d", output.path, (int)getpid());
     else
         return NULL;
     return path;
@@ -309,23 +333,25 @@ static const char *live_path(char *path, size_t cap)
 static int start_from_environment(bool traced)
 {
     char path[RT_PATH];
-    const char *keep = getenv("FATHOM_KEEP"), *budget = getenv("FATHOM_BUDGET");
+    int mode = mode_asked();
+    const char *budget = getenv("FATHOM_BUDGET");
     const char *percentiles = getenv("FATHOM_PERCENTILES");
-    struct fathom_config c = { sizeof c, size_of_text(getenv("FATHOM_MEMORY")),
-                               live_path(path, sizeof path), mode_of_text(getenv("FATHOM_MODE")),
-                               keep && !strcmp(keep, "last"),
+    struct fathom_config c = { sizeof c, size_asked("FATHOM_MEMORY"),
+                               live_path(path, sizeof path), mode > 0 ? mode : 0, keeps_last(),
                                percentiles && !strcmp(percentiles, "0"),
                                budget ? strtod(budget, NULL) : 0,
-                               size_of_text(getenv("FATHOM_DISK")) };
+                               size_asked("FATHOM_DISK") };
     int rc;
 
-    if (c.mode == 0 && (traced || getenv("FATHOM_RECORD_DIR")))
+    if (mode < 0 && (traced || getenv("FATHOM_RECORD_DIR")))
         c.mode = FATHOM_MODE_TRACE;
     rc = map_region(&c);
     if (rc < 0 && c.live_path) { /* no such folder: better without a file than not at all */
         c.live_path = NULL;
         rc = map_region(&c);
     }
+    if (rc == 0 && mode == FATHOM_MODE_OFF)
+        rt.mode = FATHOM_MODE_OFF; /* in a config 0 means unsaid */
     return rc;
 }
 
@@ -373,8 +399,8 @@ __attribute__((destructor)) static void unload(void)
     if (output.at_exit && output.path[0]) {
         own_path(path, sizeof path);
         rc = fathom_export(path, output.format);
-        if (rc < 0)
-            rt_result_complain("FATHOM_PROFILE: cannot write ", path);
+        if (rc < 0 || output.is_default)
+            rt_result_complain(rc < 0 ? "FATHOM_PROFILE: cannot write " : "wrote ", path);
     } else if (output.at_exit && output.pid == rt.head->pid) {
         rc = fathom_report(stderr, output.format, NULL);
     }

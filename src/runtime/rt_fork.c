@@ -164,7 +164,7 @@ static void open_child_file(void)
         path[0] = 0;
     rt.fd = rt_region_file(path, (uint64_t)rt.n_pages * LIVE_PAGE,
                            (uint64_t)pages_used() * LIVE_PAGE);
-    snprintf(rt.live_path, sizeof rt.live_path, "%s", rt.fd < 0 ? "" : path);
+    snprintf(rt.live_path, sizeof rt.live_path, "%.511s", rt.fd < 0 ? "" : path);
 }
 
 static void in_child(void)

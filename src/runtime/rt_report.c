@@ -89,7 +89,7 @@ static void time_cells(struct line *l, const struct result *r, const struct row 
         put(l, 2, human_ns(w->mean).s);
     if (w->total > 0)
         put(l, 3, human_ns(w->total).s);
-    if (is_in_tree(w)) {
+    if (is_in_tree(w) && (w->count > w->untimed || w->self > 0)) {
         put(l, 4, human_ns(w->self).s);
         snprintf(l->cell[5], CELL, "%.1f", share);
     }
@@ -155,7 +155,7 @@ static uint32_t slowest_row(const struct result *r, const char *context)
         if (best == LIVE_NO_NODE || r->row[i].self > r->row[best].self)
             best = i;
     }
-    return shown > 1 ? best : LIVE_NO_NODE;
+    return shown > 1 && r->row[best].self > 0 ? best : LIVE_NO_NODE;
 }
 
 /* ---- The table ---- */

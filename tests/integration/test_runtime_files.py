@@ -47,7 +47,20 @@ class Exports(unittest.TestCase):
 
     def test_an_unknown_format_is_told_and_the_program_runs(self):
         done = run(program("rt-env"), env={**os.environ, "FATHOM_PROFILE": "nonsense:x"})
-        self.assertIn("unknown format", done.stderr)
+        self.assertIn("should be 1, table, compact, json", done.stderr)
+
+    def test_settings_that_cannot_be_understood_are_told(self):
+        for name in ("FATHOM_MODE", "FATHOM_KEEP", "FATHOM_MEMORY", "FATHOM_DISK"):
+            with self.subTest(name):
+                done = run(program("rt-env"),
+                           env={**os.environ, "FATHOM_PROFILE": "compact", name: "nonsense"})
+                self.assertIn(f"fathom: {name} should be ", done.stderr)
+                self.assertIn("compute n=20", done.stderr)
+
+    def test_mode_off_measures_nothing(self):
+        done = run(program("rt-env"),
+                   env={**os.environ, "FATHOM_PROFILE": "1", "FATHOM_MODE": "off"})
+        self.assertIn("nothing was measured", done.stderr)
 
     def test_json(self):
         data = json.loads(self.write("json").read_text())
