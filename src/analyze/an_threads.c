@@ -20,7 +20,7 @@ static bool is_kind(const struct an_view *v, unsigned kind, const char *const *n
 static bool is_busy_kind(const struct an_view *v, unsigned kind)
 {
     static const char *const busy[] = { "run queue", "disk", "page fault", "write", "file lock",
-                                        "connect" };
+                                        "kernel lock", "connect" };
 
     return kind == 0 || is_kind(v, kind, busy, ARRAY_LEN(busy));
 }

@@ -97,9 +97,13 @@ static void put_idle(const struct report *r, struct out *o)
 
     out_printf(o, "%s idle thread%s not counted (--idle):", human_u64(t->n_idle).s,
                t->n_idle == 1 ? "" : "s");
-    for (size_t i = 0, n = 1; i < t->n_idle && told < PLACES_SHOWN; i += n, n = 1) {
+    for (size_t i = 0, n = 1; i < t->n_idle; i += n, n = 1) {
         const char *place = place_name(r, idle[i].place);
 
+        if (told == PLACES_SHOWN) {
+            out_str(o, ", ...");
+            break;
+        }
         while (i + n < t->n_idle && strcmp(place, place_name(r, idle[i + n].place)) == 0)
             n++;
         out_printf(o, "%s %s in %s (%s)", told++ ? "," : "", human_u64(n).s, place,

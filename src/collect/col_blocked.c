@@ -84,6 +84,9 @@ static const struct {
     { "__sys_send", "[write]" },
     { "do_wait", "[child]" },
     { "kernel_wait", "[child]" },
+    { "kernel_clone", "[child]" }, /* vfork */
+    { "rwsem_down", "[kernel lock]" },
+    { "__mutex_lock", "[kernel lock]" },
     { "__sys_accept", "[accept]" },
     { "__sys_connect", "[connect]" },
     { "do_sigtimedwait", "[signal]" },

@@ -63,6 +63,7 @@ struct col_thread {
     uint32_t wait_stack, wait_note; /* of the wait at hand */
     uint32_t last_stack;
     bool preempted, asked;
+    bool block_sampled; /* block_stack is of a sample, not of a glance */
     bool guessed; /* it waited, too shortly to be looked at */
 };
 

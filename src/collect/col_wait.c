@@ -137,6 +137,7 @@ void col_wait_sample(struct col_waits *w, struct col_thread *t, const struct col
     if (t->switch_note != intern_cstr(w->in, COL_BLOCKED_QUEUE)) {
         t->block_stack = t->switch_stack;
         t->block_note = t->switch_note;
+        t->block_sampled = true;
     }
 }
 
@@ -158,10 +159,11 @@ static void leave(struct col_waits *w, struct col_thread *t, const struct col_re
 static void emit(struct col_waits *w, struct col_thread *t, uint64_t until_ns)
 {
     /* A thread that lost its CPU is where its last sample was, or near.  One that gave it up so
-     * often that not every time was sampled does so where it did before; but a long wait that was
-     * missed may be any other. */
+     * often that not every time was sampled does so where it did before; but a long wait may be
+     * another than the one that was seen in passing. */
     bool guessed = !t->wait_stack;
-    bool as_before = t->block_stack && !t->preempted && until_ns - t->out_ns < 2 * long_ns;
+    bool as_before = t->block_stack && !t->preempted &&
+                     (t->block_sampled || until_ns - t->out_ns < 2 * long_ns);
     uint32_t base = !guessed ? t->wait_stack : as_before ? t->block_stack : t->last_stack;
     uint32_t note = t->wait_note ? t->wait_note
                     : as_before  ? t->block_note
@@ -266,7 +268,7 @@ static void glance_at(struct col_waits *w, struct col_thread *t)
         return;
     t->block_note = intern_cstr(w->in, col_blocked_by_call(p.call));
     t->block_stack = stack;
-    t->guessed = false;
+    t->block_sampled = t->guessed = false;
 }
 
 void col_wait_look(struct col_waits *w)
