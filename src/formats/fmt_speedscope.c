@@ -65,6 +65,18 @@ static void write_samples(struct json *j, struct labels *l, const struct timelin
     json_end_array(j);
 }
 
+/* speedscope refuses a file with a weight below zero: what a difference took away is left out. */
+static void drop_negative(struct timeline *t, struct timeline_run *r)
+{
+    struct timeline_item *v = t->item.v + r->first;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->n; i++)
+        if (v[i].weight > 0)
+            v[kept++] = v[i];
+    r->n = kept;
+}
+
 static void write_run(struct json *j, struct labels *l, const struct metric *m,
                       const struct timeline *t, const struct timeline_run *r)
 {
@@ -102,8 +114,11 @@ static void write_profiles(struct json *j, struct labels *l, const struct export
         if (only && metric != only)
             continue;
         timeline_build(&t, p, metric, 0);
-        for (size_t i = 0; i < t.run.n; i++)
-            write_run(j, l, &p->metric.v[metric - 1], &t, &t.run.v[i]);
+        for (size_t i = 0; i < t.run.n; i++) {
+            drop_negative(&t, &t.run.v[i]);
+            if (t.run.v[i].n)
+                write_run(j, l, &p->metric.v[metric - 1], &t, &t.run.v[i]);
+        }
         timeline_release(&t);
     }
     json_end_array(j);

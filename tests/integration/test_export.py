@@ -285,7 +285,9 @@ class Difficult(Export):
         elif name == "svg":
             xml.dom.minidom.parseString(data)
         elif name in ("speedscope", "chrome", "json", "firefox"):
-            json.loads(data.decode(), parse_constant=self.fail)
+            found = json.loads(data.decode(), parse_constant=self.fail)
+            if name == "speedscope":  # whose page stops at a weight below zero
+                self.assertTrue(all(w > 0 for p in found["profiles"] for w in p["weights"]))
         elif name == "csv":
             rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
             self.assertEqual({len(r) for r in rows}, {len(rows[0])})
