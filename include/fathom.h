@@ -384,9 +384,9 @@ static inline void fathom_end(struct fathom_zone *z) /* [signal] */
                 FATHOM_PUT_(fathom_thread_now_->cur, n->parent); /* counted, not timed */
             return;
         }
-        now = fathom_cycles();
         FATHOM_PUT_(n->open, 1);
         FATHOM_ORDER_();
+        now = fathom_cycles();
         fathom_count_(n, z->start, now - z->start);
         FATHOM_PUT_(fathom_thread_now_->cur, n->parent);
     }
@@ -406,9 +406,9 @@ static inline void fathom_lap(struct fathom_zone *z, struct fathom_site *site) /
         return;
     }
     t = fathom_thread_now_;
-    now = fathom_cycles();
     FATHOM_PUT_(n->open, 1);
     FATHOM_ORDER_();
+    now = fathom_cycles();
     fathom_count_(n, z->start, now - z->start);
     FATHOM_PUT_(t->cur, n->parent);
     next = t->cache[fathom_slot_(n->parent, site)];

@@ -29,6 +29,7 @@ struct rt { /* the one state of the library; file-level because zones need no ha
     uint64_t retired; /* pages left to the disk */
     int fd;               /* of the live file, -1 when anonymous */
     char live_path[RT_PATH];
+    bool all_traced; /* no known site is not */
     bool enabled, percentiles, keep_last, slow_clock;
     int mode;             /* for sites no rule names */
     double budget;        /* share, 0 = none */

@@ -74,12 +74,27 @@ static bool is_traced(const struct fathom_node_ *n)
     return s && FATHOM_GET_(s->mode) >= FATHOM_MODE_TRACE;
 }
 
+/* How many records a page has, when each is one pair of words; else 0. */
+static uint64_t count_plain(uint64_t page)
+{
+    const uint64_t *r = records_of(page);
+    uint64_t n = 0, longest = 0;
+
+    for (int i = 0; i < 2 * LIVE_RECORDS; i += 2) {
+        n += r[i] != 0;
+        longest = r[i + 1] > longest ? r[i + 1] : longest;
+    }
+    return longest >> 24 < LIVE_VALUE ? n : 0;
+}
+
 /* Records of traced sites that found no trace page. */
 static uint64_t count_dropped(uint64_t page)
 {
     const uint64_t *r = records_of(page), *end = r + 2 * LIVE_RECORDS;
     uint64_t last = UINT64_MAX, dropped = 0, n = 0;
 
+    if (__atomic_load_n(&rt.all_traced, __ATOMIC_RELAXED) && (n = count_plain(page)))
+        return n;
     for (; r < end; r += 2) {
         if (FATHOM_RARE_((r[1] & 0xffffff) != last)) {
             last = r[1] & 0xffffff;
@@ -145,9 +160,9 @@ static uint64_t new_chunk(struct live_thread *t, bool trace)
 static uint64_t scratch_page(struct live_thread *t)
 {
     for (int i = 0; i < TRACE_SPARE; i++) {
-        uint64_t page = __atomic_exchange_n(&t->spare[i], 0, __ATOMIC_RELAXED);
+        uint64_t page = t->spare[i];
 
-        if (page)
+        if (page && rt_swap_if(&t->spare[i], page, 0))
             return page;
     }
     return new_chunk(t, false);
@@ -258,9 +273,9 @@ static bool is_nested(const struct live_thread *t, const struct fathom_node_ *n)
 void rt_fold_waiting(struct live_thread *t)
 {
     for (int i = 0; i < LIVE_SPARES; i++) {
-        uint64_t page = __atomic_exchange_n(&t->waiting[i], 0, __ATOMIC_RELAXED);
+        uint64_t page = t->waiting[i];
 
-        if (page) {
+        if (page && rt_swap_if(&t->waiting[i], page, 0)) {
             rt_fold(t, page);
             give_back(t, page);
         }

@@ -96,6 +96,8 @@ static void set_mode(struct fathom_site *s, struct live_site *l)
     uint32_t mode = 0;
 
     apply_rules(l, s);
+    if (l->mode < FATHOM_MODE_TRACE)
+        __atomic_store_n(&rt.all_traced, false, __ATOMIC_RELAXED);
     if (rt.enabled && l->mode != FATHOM_MODE_OFF)
         mode = rt_site_special(l) ? 3 : 1;
     __atomic_store_n(&s->mode, mode, __ATOMIC_RELAXED);
@@ -199,6 +201,7 @@ bool rt_sites_traced(void)
 
 void rt_sites_refresh(void)
 {
+    __atomic_store_n(&rt.all_traced, true, __ATOMIC_RELAXED);
     for (uint32_t id = 1; id <= rt.head->n_sites; id++) {
         if (rt.site[id])
             set_mode(rt.site[id], rt_site(id));
