@@ -207,7 +207,8 @@ static bool is_unoptimised(const struct examined *x)
 static void judge(struct doc_binary *b, const struct examined *x, const char *target)
 {
     bool fp = x->frame_pointer_pct >= MANY_PCT;
-    const char *graph = fp ? "fp" : has_tables(x) ? "auto" : "dwarf";
+    /* Tables are better where there are any: the libraries it calls have no frame pointers. */
+    const char *graph = has_tables(x) ? "" : fp ? "-gfp " : "-gdwarf ";
 
     if (x->sanitizer || x->mcount)
         snprintf(b->verdict, sizeof b->verdict,
@@ -227,7 +228,7 @@ static void judge(struct doc_binary *b, const struct examined *x, const char *ta
                  "fast build: no debug information, so no lines and no inlined functions");
     b->instrumented = x->dwarf && fp && !is_unoptimised(x) && !x->sanitizer && !x->mcount;
     b->fast = !b->instrumented && !is_unoptimised(x) && !x->sanitizer && !x->mcount;
-    snprintf(b->command, sizeof b->command, "fathom record -g%s %s", graph,
+    snprintf(b->command, sizeof b->command, "fathom record %s%s", graph,
              x->library ? "-- PROGRAM (one that loads it)" : target);
 }
 

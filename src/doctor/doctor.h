@@ -58,7 +58,7 @@ struct doc_binary {
 /* PATH is an ELF file or a process id.  -1 when it is neither. */
 int doc_binary(struct doc_binary *b, const char *path, struct err *e);
 struct sym_module;
-/* The same of a module that is open; TARGET is what follows "fathom record -g...". */
+/* The same of a module that is open; TARGET is what follows "fathom record". */
 int doc_binary_module(struct doc_binary *b, struct sym_module *m, const char *target,
                       struct err *e);
 void doc_binary_release(struct doc_binary *b);

@@ -41,7 +41,7 @@ static int64_t weight_of_one(const struct profile *p, uint32_t metric)
 {
     int64_t one = 0;
 
-    if (p->metric.v[metric - 1].flags & METRIC_EXACT)
+    if (!metric || p->metric.v[metric - 1].flags & METRIC_EXACT)
         return 1;
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct sample *m = &p->sample.v[i];

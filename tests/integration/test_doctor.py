@@ -27,7 +27,7 @@ class Binaries(Case):
         self.assertTrue(found["frame_pointers"].startswith("used:"), found["frame_pointers"])
         self.assertEqual(found["debug_info"], "inside")
         self.assertEqual(found["instrumentation"], "none")
-        self.assertRegex(binary["command"], r"^fathom record -gfp -- ")
+        self.assertRegex(binary["command"], r"^fathom record -- ")
 
     def test_a_fast_build_is_known(self):
         binary, found = facts("doctor-fast")
@@ -37,7 +37,7 @@ class Binaries(Case):
         self.assertEqual(found["build_id"], "none")
         self.assertIn("no PIE", found["type"])
         self.assertTrue(found["frame_pointers"].startswith("not used"), found["frame_pointers"])
-        self.assertRegex(binary["command"], r"^fathom record -gauto -- ")
+        self.assertRegex(binary["command"], r"^fathom record -- ")
 
     def test_a_static_program_is_judged_by_its_symbols(self):
         found = facts("doctor-static")[1]
