@@ -121,26 +121,43 @@ static int64_t least_of(const struct printer *w, const struct an_instr *instr, s
     return (int64_t)(sum / 10 < least ? sum / 10 : least);
 }
 
+/* What the runs left out hold together, so that figures add up to the line's. */
+static void put_left_out(struct printer *w, int64_t cost, size_t n)
+{
+    if (pct(w, cost) < 0.005)
+        return;
+    out_str(w->o, "  ");
+    put_pct(w, cost);
+    term_begin(&w->term, w->o, TERM_DIM);
+    out_printf(w->o, "                in %zu other%s; --all-code shows %s\n", n, n == 1 ? "" : "s",
+               n == 1 ? "it" : "all");
+    term_end(&w->term, w->o, TERM_DIM);
+}
+
 /* The instructions of a hot line: runs that hold cost, with what lies between left out. */
 static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
 {
     char (*gutter)[AN_JUMPS_BYTES] = an_jumps_draw(instr, n);
-    int64_t least = least_of(w, instr, n);
-    size_t last = SIZE_MAX;
+    int64_t least = least_of(w, instr, n), left_out = 0;
+    size_t last = SIZE_MAX, n_left_out = 0;
 
     for (size_t i = 0; i < n; i++) {
         bool near = false;
 
         for (size_t k = i > CONTEXT ? i - CONTEXT : 0; k < n && k <= i + CONTEXT; k++)
             near = near || (instr[k].self && instr[k].self >= least);
-        if (!near && !w->v->all_code)
+        if (!near && !w->v->all_code) {
+            left_out += instr[i].self;
+            n_left_out += instr[i].self != 0;
             continue;
+        }
         if (last != SIZE_MAX &&
             instr[last].d.address + instr[last].d.size != instr[i].d.address)
             out_str(w->o, "                        ...\n");
         put_instr(w, &instr[i], gutter[i]);
         last = i;
     }
+    put_left_out(w, left_out, n_left_out);
     free(gutter);
 }
 

@@ -1,5 +1,4 @@
 /* cmd_import.c - another tool's profile as a .fathom file.  SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/output.h"
 #include "formats/formats.h"
 #include "store/store.h"
 
@@ -27,19 +27,19 @@ static void print_list(void)
 
 static int save(const struct profile *p, const char *path, struct err *e)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), rc;
     struct store_writer *w;
+    struct output o;
     struct sink *s;
+    int rc;
 
-    if (fd < 0)
-        return err_sys(e, "%s", path);
-    w = store_writer_new(fd);
+    if (output_open(&o, path, e) < 0)
+        return -1;
+    w = store_writer_new(o.fd);
     s = store_writer_sink(w);
     profile_replay(p, s);
     rc = s->end(s, e);
     store_writer_free(w);
-    close(fd);
-    return rc < 0 ? err_wrap(e, "%s", path) : 0;
+    return output_close(&o, rc == 0, e);
 }
 
 static int import_run(void *args, const struct opts_rest *rest, struct err *e)
@@ -57,6 +57,8 @@ static int import_run(void *args, const struct opts_rest *rest, struct err *e)
     p = format_open(rest->v[0], e);
     if (!p)
         return -1;
+    if (!a->output && access(INPUT_DEFAULT, F_OK) == 0)
+        output_keep_old(INPUT_DEFAULT, false, NULL);
     rc = save(p, a->output ? a->output : INPUT_DEFAULT, e);
     if (rc == 0 && p->damage && *p->damage)
         fprintf(stderr, "fathom import: %s\n", p->damage);

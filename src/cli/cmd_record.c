@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/output.h"
 #include "collect/collect.h"
 #include "store/store.h"
 #include "text/human.h"
@@ -169,16 +170,6 @@ static char *join_events(const struct opt_list *list)
     return text;
 }
 
-/* An earlier file of the name is kept as NAME.old. */
-static int keep_old(const char *path, bool back, struct err *e)
-{
-    char *old = mem_printf("%s.old", path);
-    int rc = back ? rename(old, path) : rename(path, old);
-
-    free(old);
-    return rc < 0 ? err_sys(e, "cannot keep the old %s", path) : 0;
-}
-
 static int open_output(const char *path, bool *kept, struct err *e)
 {
     struct stat st;
@@ -192,7 +183,7 @@ static int open_output(const char *path, bool *kept, struct err *e)
         return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     }
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-        if (keep_old(path, false, e) < 0)
+        if (output_keep_old(path, false, e) < 0)
             return -1;
         *kept = true;
     }
@@ -210,7 +201,7 @@ static void undo_output(const char *path, bool kept)
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
         unlink(path);
     if (kept)
-        keep_old(path, true, NULL);
+        output_keep_old(path, true, NULL);
 }
 
 static void say_stacks(const struct col_summary *s)

@@ -1,11 +1,11 @@
 /* cmd_stat.c - what a command used: time, memory, I/O, counters.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/stat.h"
 #include "text/progress.h"
 
@@ -36,23 +36,19 @@ static int run_all(const struct stat_args *a, const struct col_stat_options *o,
 
 static int print(const struct stat_args *a, const struct stat_result *s, struct err *e)
 {
-    int fd = a->json ? STDOUT_FILENO : STDERR_FILENO, rc;
+    struct output file = { .fd = a->json ? STDOUT_FILENO : STDERR_FILENO };
     struct out o;
+    int rc;
 
-    if (a->output) {
-        fd = open(a->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        if (fd < 0)
-            return err_sys(e, "%s", a->output);
-    }
-    o = out_fd(fd);
+    if (a->output && output_open(&file, a->output, e) < 0)
+        return -1;
+    o = out_fd(file.fd);
     if (a->json)
         stat_json(s, &o);
     else
-        stat_text(s, &o, fd);
+        stat_text(s, &o, file.fd);
     rc = out_close(&o, e);
-    if (a->output)
-        close(fd);
-    return rc;
+    return output_close(&file, rc == 0, e);
 }
 
 /* That of the last run that failed, so that a script sees it. */

@@ -1,12 +1,34 @@
-/* output.h - where a command writes a profile to: a file, or "-" for standard output.
+/* output.h - where a command writes to: a file, or "-" for standard output.
+ *
+ *     struct output o;
+ *     if (output_open(&o, path, e) < 0)
+ *         return -1;
+ *     ... write to o.fd ...
+ *     return output_close(&o, rc == 0, e);
+ *
+ * A file is written beside its name and takes it over when it is whole, so that a failure
+ * leaves what was there.  Devices, pipes and links are written to as they are, and never removed.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_CLI_OUTPUT_H
 #define FATHOM_CLI_OUTPUT_H
 
 #include "formats/formats.h"
 
-/* Write P as F to PATH; NULL is standard output.  A file that could not be finished is removed. */
+struct output {
+    int fd;
+    const char *path; /* NULL: standard output */
+    char *unfinished; /* what it is called until it is whole; NULL when it has its name already */
+};
+
+int output_open(struct output *o, const char *path, struct err *e); /* NULL is "-" */
+/* -1 when not GOOD, with the path before E's message. */
+int output_close(struct output *o, bool good, struct err *e);
+
+/* Write P as F to PATH. */
 int output_write(const char *path, const struct format *f, const struct profile *p,
                  const struct export_options *opt, struct err *e);
+
+/* An earlier file of the name becomes PATH.old; or with BACK the other way. */
+int output_keep_old(const char *path, bool back, struct err *e);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "channel/live.h"
@@ -148,6 +149,13 @@ void rt_out_u64(struct rt_out *o, uint64_t x)
     rt_out_add(o, &x, 8);
 }
 
+static bool is_special(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
 static bool temporary(char *tmp, size_t cap, const char *path)
 {
     return (size_t)snprintf(tmp, cap, "%s.%d.tmp", path, (int)getpid()) < cap;
@@ -159,7 +167,8 @@ int rt_out_open(struct rt_out *o, const char *path)
 
     if (!temporary(tmp, sizeof tmp, path))
         return FATHOM_E_SYSTEM;
-    o->fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    o->special = is_special(path);
+    o->fd = open(o->special ? path : tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     o->is_open = o->fd >= 0;
     return o->is_open ? 0 : FATHOM_E_SYSTEM;
 }
@@ -176,8 +185,9 @@ int rt_out_save(struct rt_out *o, const char *path, bool good)
     if (close(o->fd) < 0)
         rc = FATHOM_E_SYSTEM;
     o->is_open = false;
-    if (good && rc == 0 && rename(tmp, path) == 0)
+    if (good && rc == 0 && (o->special || rename(tmp, path) == 0))
         return 0;
-    unlink(tmp);
+    if (!o->special)
+        unlink(tmp);
     return good || rc < 0 ? FATHOM_E_SYSTEM : FATHOM_E_MEMORY;
 }

@@ -12,6 +12,7 @@ struct rt_out {
     char *data;
     size_t n, cap;
     bool failed, is_open;
+    bool special; /* a device, pipe or link: written to as it is, never replaced */
     int fd; /* where to, when is_open */
 };
 

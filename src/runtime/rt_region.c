@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -279,9 +280,14 @@ bool rt_region_on_disk(const char *path)
 int rt_region_file(const char *path, uint64_t bytes, uint64_t used)
 {
     int fd = *path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+    struct stat st;
 
     if (fd < 0)
         return -1;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return -1;
+    }
     if (ftruncate(fd, (off_t)bytes) < 0 ||
         (fallocate(fd, 0, 0, (off_t)(used < GROW ? GROW : used)) < 0 && errno != EOPNOTSUPP)) {
         unlink(path);

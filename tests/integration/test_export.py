@@ -13,9 +13,10 @@ import unittest
 import xml.dom.minidom
 
 import foreign
-from support import GOLDEN, Case, fathom, need, report, run, workload
+from support import GOLDEN, SOURCE, Case, fathom, need, report, run, workload
 
 GOOD = GOLDEN / "good"
+NOTHING = SOURCE / "fuzz/corpus/dhat/no-points"  # a profile without a single sample
 # Profiles to export: samples with times, several metrics, spans and counters, exact costs.
 INPUTS = ["perf.data/events-three-both-file.data", "perf-script/fp.txt",
           "speedscope/sampled.speedscope.json", "chrome/object.trace.json", "dhat/ht.json",
@@ -88,6 +89,23 @@ class Table(Export):
         self.assertIn("is read, not written", done.stderr)
         done = fathom("export", GOOD / "dhat/ht.json", "--format", "nonsense", status=2)
         self.assertIn("there is no format", done.stderr)
+
+    def test_what_cannot_be_written_leaves_what_was_there(self):
+        out = self.dir / "kept"
+        out.write_text("kept")
+        fathom("export", NOTHING, "--format", "pstats", "-o", out, status=1)
+        self.assertEqual(out.read_text(), "kept")
+        self.assertEqual([p.name for p in self.dir.iterdir()], ["kept"])
+
+    def test_a_device_is_neither_removed_nor_replaced(self):
+        link = self.dir / "device"
+        link.symlink_to("/dev/null")
+        fathom("export", NOTHING, "--format", "pstats", "-o", link, status=1)
+        fathom("export", GOOD / "collapsed/split.txt", "--format", "csv", "-o", link)
+        fathom("import", GOOD / "collapsed/split.txt", "-o", link)
+        fathom("stat", "-o", link, "true")
+        self.assertTrue(link.is_symlink() and link.is_char_device())
+        self.assertEqual([p.name for p in self.dir.iterdir()], ["device"])
 
     def test_collapsed_stacks_count_samples_that_were_taken_evenly(self):
         even = self.export(GOOD / "pprof/cpu.pb.gz", "collapsed", "-m", "cpu").read_text()

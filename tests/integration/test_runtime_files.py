@@ -26,6 +26,15 @@ class Exports(unittest.TestCase):
         self.assertEqual(os.listdir(self.folder.name), [name])
         return path
 
+    def test_a_device_is_neither_removed_nor_replaced(self):
+        link = pathlib.Path(self.folder.name) / "device"
+        link.symlink_to("/dev/null")
+        for env in ({"FATHOM_PROFILE": f"json:{link}"}, {"FATHOM_PROFILE": f"trace:{link}"},
+                    {"FATHOM_PROFILE": "1", "FATHOM_LIVE": str(link)}):
+            run(program("rt-env"), env={**os.environ, **env})
+            self.assertTrue(link.is_symlink() and link.is_char_device(), env)
+            self.assertEqual(os.listdir(self.folder.name), ["device"])
+
     def test_the_table_goes_to_standard_error(self):
         done = run(program("rt-env"), env={**os.environ, "FATHOM_PROFILE": "1"})
         self.assertEqual(done.stdout, "")
