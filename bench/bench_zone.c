@@ -191,8 +191,10 @@ static void in_mode(const char *name, enum fathom_mode mode)
     floor_ns[1] = best_ns(run_floor);
     floor_ns[2] = best_of_threads(run_floor, 2);
     fathom_mode("*", mode);
-    fathom_clear();
-    show_both(name, run_zone);
+    for (int threads = 1; threads <= 2; threads++) {
+        fathom_clear(); /* so that a trace has room again */
+        show(name, run_zone, threads);
+    }
 }
 
 static void *long_work(void *arg)

@@ -156,13 +156,19 @@ _Static_assert(sizeof(struct live_thread) <= LIVE_PAGE, "thread");
 _Static_assert(sizeof(struct live_header) <= LIVE_PAGE, "header");
 
 /* Log-linear: 16 steps to each doubling, exact below 32; the last takes all from 2^35 on. */
-static inline uint32_t live_bucket(uint64_t ticks)
+#define LIVE_LONGEST ((uint64_t)1 << 35)
+static inline uint32_t live_bucket_of(uint64_t ticks) /* below LIVE_LONGEST */
 {
     uint32_t top = 63 - (uint32_t)__builtin_clzll(ticks | 16);
-    uint64_t bucket = (uint64_t)(top - 4) * 16 + (ticks >> (top - 4));
 
-    return bucket < LIVE_BUCKETS ? (uint32_t)bucket : LIVE_BUCKETS - 1;
+    return (top - 4) * 16 + (uint32_t)(ticks >> (top - 4));
 }
+
+static inline uint32_t live_bucket(uint64_t ticks)
+{
+    return ticks < LIVE_LONGEST ? live_bucket_of(ticks) : LIVE_BUCKETS - 1;
+}
+_Static_assert(LIVE_BUCKETS == (34 - 4) * 16 + 32, "a bucket for all below LIVE_LONGEST");
 
 static inline double live_bucket_low(uint32_t bucket)
 {

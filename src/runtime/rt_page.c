@@ -74,17 +74,18 @@ static bool is_traced(const struct fathom_node_ *n)
     return s && FATHOM_GET_(s->mode) >= FATHOM_MODE_TRACE;
 }
 
-/* How many records a page has, when each is one pair of words; else 0. */
+/* How many records a page has, when each is one pair of words; else, or when they last for
+ * minutes, 0. */
 static uint64_t count_plain(uint64_t page)
 {
     const uint64_t *r = records_of(page);
-    uint64_t n = 0, longest = 0;
+    uint64_t n = 0, bits = 0;
 
     for (int i = 0; i < 2 * LIVE_RECORDS; i += 2) {
         n += r[i] != 0;
-        longest = r[i + 1] > longest ? r[i + 1] : longest;
+        bits |= r[i + 1];
     }
-    return longest >> 24 < LIVE_VALUE ? n : 0;
+    return bits >> 24 < LIVE_VALUE ? n : 0;
 }
 
 /* Records of traced sites that found no trace page. */
@@ -107,6 +108,20 @@ static uint64_t count_dropped(uint64_t page)
     return n;
 }
 
+/* A record that is longer than any bucket, or takes two pairs of words.  Returns how many words
+ * it has beyond its own. */
+static int add_long(uint64_t *hist, const uint64_t *r)
+{
+    uint64_t d = r[1] >> 24;
+
+    if (d < LIVE_VALUE) {
+        rt_bump(&hist[live_bucket(d)], 1);
+        return 0;
+    }
+    rt_bump(&hist[live_bucket(d == LIVE_LONG ? r[2] : 0)], 1);
+    return 2;
+}
+
 /* Like records come in runs: the histogram is looked up when the node changes. */
 static void add_to_histograms(struct live_thread *t, uint64_t page)
 {
@@ -122,11 +137,10 @@ static void add_to_histograms(struct live_thread *t, uint64_t page)
             last = word & 0xffffff;
             hist = histogram_of(t, rt_record_node(word));
         }
-        if (FATHOM_RARE_(d >= LIVE_VALUE)) {
-            d = d == LIVE_LONG ? r[2] : 0;
-            r += 2;
-        }
-        rt_bump(&hist[live_bucket(d)], 1);
+        if (FATHOM_RARE_(d >= LIVE_LONGEST))
+            r += add_long(hist, r);
+        else
+            rt_bump(&hist[live_bucket_of(d)], 1);
     }
 }
 
