@@ -116,7 +116,7 @@ def inputs(folder):
 def texts(folder):
     """(name, MB per CPU second) of each text format."""
     for name, path in inputs(folder):
-        done = subprocess.run([BUILD / "bench" / "bench-import", path, ROUNDS], check=True,
+        done = subprocess.run([BUILD / "bench" / "bench-import", path, str(3 * int(ROUNDS))], check=True,
                               capture_output=True, text=True)
         print(f"  {name:14} {done.stdout.strip()}", flush=True)
         yield name, float(done.stdout.split()[2])
