@@ -226,7 +226,8 @@ static void keep_text(struct keeper *k, struct text *t)
     struct buf cut = { 0 };
     struct err e = { 0 };
 
-    qsort(t->line.v, t->line.n, sizeof *t->line.v, by_number);
+    if (t->line.n)
+        qsort(t->line.v, t->line.n, sizeof *t->line.v, by_number);
     snprintf(path, sizeof path, "%s%s", file[0] == '/' ? t->root : "", file);
     if (map_open(&m, path, &e) < 0 && *t->root) {
         e = (struct err){ 0 };

@@ -23,7 +23,8 @@ static void deliver_until(struct perf_queue *q, uint64_t time)
 {
     size_t done = 0, ready = 0;
 
-    qsort(q->items.v, q->items.n, sizeof *q->items.v, by_time);
+    if (q->items.n)
+        qsort(q->items.v, q->items.n, sizeof *q->items.v, by_time);
     while (ready < q->items.n && q->items.v[ready].time <= time)
         ready++;
     for (; done < ready; done++) {

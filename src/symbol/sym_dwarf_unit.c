@@ -217,7 +217,8 @@ struct sym_dwarf_unit *sym_dwarf_unit_new(Dwarf_CU *cu, bool full)
         u->language = dwarf_srclang(&u->tree);
         walk_tree(w);
     }
-    qsort(w->range.v, w->range.n, sizeof *w->range.v, by_start);
+    if (w->range.n)
+        qsort(w->range.v, w->range.n, sizeof *w->range.v, by_start);
     make_edges(w);
     vec_release(&w->range);
     free(w);
