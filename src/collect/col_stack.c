@@ -156,7 +156,8 @@ static struct part chain_part(const struct col_words *chain, uint64_t mark)
 
         if (is_mark(x)) {
             inside = x == mark;
-            p.from = inside ? i + 1 : p.from;
+            if (inside)
+                p = (struct part){ i + 1, 0 }; /* of several the last */
         } else if (inside) {
             p.n++;
         }
