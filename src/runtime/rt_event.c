@@ -243,7 +243,7 @@ static struct fathom_node_ *event_node(struct live_thread *t, struct fathom_site
     if (n && cached)
         t->hot.cache[fathom_slot_(root, s)] = n;
     if (n && !n->hist && s->kind != LIVE_FRAME && s->kind != LIVE_LOCK_HOLD)
-        n->hist = rt.no_histogram;
+        rt_put(&n->hist, rt.no_histogram); /* a report may read it */
     return n;
 }
 
@@ -389,7 +389,7 @@ struct fathom_zone fathom_context_enter(fathom_context c)
     n = rt_child(t, t->hot.cur, &key);
     if (!n)
         return z;
-    n->hist = rt.no_histogram;
+    rt_put(&n->hist, rt.no_histogram);
     rt_add(&n->count, 1);
     FATHOM_PUT_(t->hot.cur, n);
     z.node = n;
