@@ -115,7 +115,8 @@ static void keep_least(struct live_cost *to, struct live_cost c)
 }
 
 /* Once at the start, and again at each report: a processor that was slow then costs less
- * later.  With the lock held, for the page. */
+ * later.  With the lock held, for the page.  Each way is compiled for itself: no test of the
+ * clock may lie between the readings. */
 void rt_clock_cost(struct live_header *h)
 {
     keep_least(&h->cost[0], rt.slow_clock ? cost_of(true, false) : cost_of(false, false));

@@ -1,5 +1,5 @@
-/* sym_plt.c - linkage stubs: `malloc@plt`.  A stub jumps through a slot of the global offset
- * table; the relocation of that slot names the function.  x86-64; stubs of other machines
+/* sym_plt.c - linkage entries: `malloc@plt`.  An entry jumps through a slot of the global offset
+ * table; the relocation of that slot names the function.  x86-64; entries of other machines
  * fall through to the next symboliser.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "symbol/sym_table.h"
 #include "symbol/symbolizer.h"
 
-enum { STUB = 16, RELOCATIONS_MAX = 1 << 22 };
+enum { ENTRY = 16, RELOCATIONS_MAX = 1 << 22 };
 
 struct plt_state {
     struct sym_table slots; /* GOT slots with the name's offset in .dynstr */
@@ -98,12 +98,12 @@ static void *plt_open(struct sym_module *m)
     return NULL;
 }
 
-/* The slot a stub at START jumps through: ff 25 and a distance from the next instruction. */
+/* The slot an entry at START jumps through: ff 25 and a distance from the next instruction. */
 static uint64_t slot_of(struct sym_image *im, uint64_t start)
 {
-    const unsigned char *p = sym_image_code(im, start, STUB);
+    const unsigned char *p = sym_image_code(im, start, ENTRY);
 
-    for (unsigned i = 0; p && i + 6 <= STUB; i++)
+    for (unsigned i = 0; p && i + 6 <= ENTRY; i++)
         if (p[i] == 0xff && p[i + 1] == 0x25) {
             int32_t distance;
 
@@ -113,7 +113,7 @@ static uint64_t slot_of(struct sym_image *im, uint64_t start)
     return 0;
 }
 
-static const char *stub_name(const struct plt_state *st, struct sym_image *im, uint64_t start)
+static const char *entry_name(const struct plt_state *st, struct sym_image *im, uint64_t start)
 {
     uint64_t slot = slot_of(im, start);
     long at = slot ? sym_table_find(&st->slots, slot) : -1;
@@ -129,7 +129,7 @@ static bool plt_find(struct sym_module *m, void *state, uint64_t address)
     struct plt_state *st = state;
 
     for (size_t i = 0; i < st->n_parts; i++) {
-        uint64_t start = address - (address - st->part[i].start) % STUB;
+        uint64_t start = address - (address - st->part[i].start) % ENTRY;
         const char *name, *linkage;
         struct sym_line *l;
         char *text;
@@ -138,13 +138,13 @@ static bool plt_find(struct sym_module *m, void *state, uint64_t address)
             continue;
         if (!st->read)
             read_slots(st, m->file);
-        name = stub_name(st, m->file, start);
+        name = entry_name(st, m->file, start);
         text = name ? mem_printf("%s@plt", sym_module_name(m, name, &linkage))
                     : mem_printf("plt_%llx [%s]", (unsigned long long)st->part[i].start, m->base);
         l = sym_module_add(m);
         l->name = arena_strndup(&m->arena, text, strlen(text));
         l->start = start;
-        l->end = start + STUB;
+        l->end = start + ENTRY;
         l->source = SYM_DYNSYM;
         free(text);
         return true;
@@ -154,7 +154,7 @@ static bool plt_find(struct sym_module *m, void *state, uint64_t address)
 
 const struct symbolizer symbolizer_plt = {
     .name = "plt",
-    .about = "linkage stubs",
+    .about = "linkage entries",
     .source = SYM_DYNSYM,
     .open = plt_open,
     .close = plt_close,

@@ -282,6 +282,17 @@ def usual(r, n=12, pid=500, tid=500, start=10):
     return r
 
 
+def with_a_wait():
+    """One sample, then 5,000 ns off the processor."""
+    r = Recording()
+    r.name("prog")
+    r.map()
+    r.sample([LEAF, ROOT], time=1000)
+    r.add(14, b"", 1 << 13, time=2000)
+    r.add(14, b"", 0, time=7000)
+    return r
+
+
 def by_layout():
     """Every field that may stand before or behind those we read."""
     for bits, name in ((0, "plain"), (ADDR, "addr"), (STREAM_ID, "stream"), (RAW, "raw"),

@@ -158,14 +158,8 @@ class PerfData(Case):
         self.assertEqual(meta["command"], "perf record")
 
     def test_switch_records_become_waiting_time(self):
-        r = make_perfdata.Recording()
-        r.name("prog")
-        r.map()
-        r.sample([make_perfdata.LEAF, make_perfdata.ROOT], time=1000)
-        r.add(14, b"", 1 << 13, time=2000)
-        r.add(14, b"", 0, time=7000)
         path = self.dir / "x.data"
-        path.write_bytes(r.file())
+        path.write_bytes(make_perfdata.with_a_wait().file())
         found = everything(path)
         off = [i for i, m in enumerate(found["metrics"], 1) if m["name"] == "off-cpu"]
         self.assertEqual(len(off), 1)

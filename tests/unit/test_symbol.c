@@ -263,7 +263,7 @@ TEST(symbol_code_bytes_come_from_the_file)
     sym_module_close(m);
 }
 
-TEST(symbol_linkage_stubs_carry_their_function)
+TEST(symbol_linkage_entries_carry_their_function)
 {
     struct sym_module *m = open_at(workload("split"));
     const struct sym_line *c;

@@ -115,7 +115,7 @@ static void add_function(struct buf *b, uint64_t start, bool signal, const char 
     buf_add(b, ops, n);
 }
 
-/* A handler at 0x1000 with a 16-byte frame was called on a signal; the kernel's return stub is
+/* A handler at 0x1000 with a 16-byte frame was called on a signal; the kernel's return code is
  * at 0x1100; the interrupted leaf at 0x1200 has its return address in x30 only; its caller at
  * 0x1300 is the outermost. */
 TEST(unwind_walk_leaves_an_aarch64_signal_frame)
@@ -137,7 +137,7 @@ TEST(unwind_walk_leaves_an_aarch64_signal_frame)
     elf = unw_self_elf(EM_AARCH64, ".eh_frame", 0, &b);
     t = unw_table_build(elf.data, elf.n, NULL);
     unw_space_map(s, 0x1000, 0x2000, 0, t, 1);
-    words[0] = 0x1104; /* past a nop that belongs to the stub, as in the vDSO */
+    words[0] = 0x1104; /* past a nop that belongs to that code, as in the vDSO */
     context[30] = 0x00ab000000001310; /* signed: authentication bits above */
     context[31] = BASE + 0x300;
     context[32] = 0x1210;

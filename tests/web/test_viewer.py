@@ -254,13 +254,7 @@ class Page(Viewer):
         self.assertEqual(page.complaints(), [])
 
     def test_running_and_waiting_can_be_seen_together(self):
-        r = make_perfdata.Recording()
-        r.name("prog")
-        r.map()
-        r.sample([make_perfdata.LEAF, make_perfdata.ROOT], time=1000)
-        r.add(14, b"", 1 << 13, time=2000)
-        r.add(14, b"", 0, time=7000)
-        (self.dir / "x.data").write_bytes(r.file())
+        (self.dir / "x.data").write_bytes(make_perfdata.with_a_wait().file())
         fathom("flame", self.dir / "x.data", "-o", self.dir / "x.html")
         page = self.browser.open(f"file://{self.dir}/x.html")
         page.until("document.documentElement.dataset.ready === 'yes'")
