@@ -28,7 +28,7 @@ static void write_again(const struct profile *p)
     struct store_damage d = { 0 };
 
     profile_replay(p, s);
-    must(s->end(s, NULL) == 0);
+    must(sink_end(s, NULL) == 0);
     store_writer_free(w);
     must(store_read(o.buf.data, o.buf.n, profile_sink(q), &d, NULL) == 0);
     must(!d.bad_chunks && !d.lost_references && !d.unfinished);

@@ -37,7 +37,7 @@ static int save(const struct profile *p, const char *path, struct err *e)
     w = store_writer_new(o.fd);
     s = store_writer_sink(w);
     profile_replay(p, s);
-    rc = s->end(s, e);
+    rc = sink_end(s, e);
     store_writer_free(w);
     return output_close(&o, rc == 0, e);
 }

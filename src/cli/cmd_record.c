@@ -265,7 +265,7 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
         undo_output(path, kept);
         goto out;
     }
-    if (sink->end(sink, e) < 0)
+    if (sink_end(sink, e) < 0)
         rc = err_wrap(e, "%s", path);
     if (rc == 0 && !a->quiet)
         summarise(path, store_writer_bytes(r.writer), &s);

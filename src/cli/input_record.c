@@ -30,7 +30,7 @@ struct profile *input_record(char **command, struct err *e)
     progress_init(&line, STDERR_FILENO);
     rc = col_record(&o, profile_sink(p), &s, e);
     progress_clear(&line);
-    if (rc == 0 && profile_sink(p)->end(profile_sink(p), e) == 0)
+    if (rc == 0 && sink_end(profile_sink(p), e) == 0)
         return p;
     profile_free(p);
     return NULL;

@@ -120,7 +120,7 @@ static void on_sample(struct col_session *s, const struct col_record *r)
             add_self(s, out.stack, r->period);
     }
     s->sum.samples++;
-    s->in.out->sample(s->in.out, &out);
+    sink_sample(s->in.out, &out);
 }
 
 static void on_record(struct col_session *s, const struct col_record *r)

@@ -115,14 +115,12 @@ static struct col_thread *add_thread(struct col_processes *p, struct col_process
 
 static void tell_process(struct col_processes *p, const struct col_process *x)
 {
-    if (p->in->out->update_process)
-        p->in->out->update_process(p->in->out, x->id, &x->info);
+    sink_update_process(p->in->out, x->id, &x->info);
 }
 
 static void tell_thread(struct col_processes *p, const struct col_thread *t)
 {
-    if (p->in->out->update_thread)
-        p->in->out->update_thread(p->in->out, t->id, &t->info);
+    sink_update_thread(p->in->out, t->id, &t->info);
 }
 
 static void map_into(struct col_processes *p, struct col_process *x, struct col_mapping *w)

@@ -20,12 +20,10 @@ static void say(struct col_session *s, const char *key, const char *fmt, ...)
     va_list ap;
     char text[4096];
 
-    if (!s->in.out->meta)
-        return;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    s->in.out->meta(s->in.out, key, text);
+    sink_meta(s->in.out, key, text);
 }
 
 static void say_count(struct col_session *s, const char *key, uint64_t n)

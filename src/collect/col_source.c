@@ -184,9 +184,7 @@ static void keep_code(struct keeper *k)
         if (!bytes)
             continue;
         left -= size;
-        if (k->s->names->in->out->code)
-            k->s->names->in->out->code(k->s->names->in->out,
-                                &(struct code_bytes){ f->module, f->start, bytes, size });
+        sink_code(k->s->names->in->out, &(struct code_bytes){ f->module, f->start, bytes, size });
         if (f->has_lines)
             keep_rows(k, f, m, bytes, size);
     }
@@ -236,8 +234,8 @@ static void keep_text(struct keeper *k, struct text *t)
     }
     if (m.size && m.size <= MOST_FILE && !memchr(m.data, 0, m.size)) {
         cut_text(t, &m, &cut);
-        k->s->names->in->out->source(k->s->names->in->out,
-                              &(struct source_text){ t->file, (char *)cut.data, cut.n });
+        sink_source(k->s->names->in->out,
+                    &(struct source_text){ t->file, (char *)cut.data, cut.n });
     }
     buf_release(&cut);
     map_close(&m);
@@ -250,8 +248,7 @@ void col_source_keep(const struct col_source *s)
     look_at_frames(&k);
     keep_code(&k);
     for (size_t i = 0; i < k.n_texts; i++) {
-        if (s->names->in->out->source)
-            keep_text(&k, &k.text[i]);
+        keep_text(&k, &k.text[i]);
         vec_release(&k.text[i].line);
     }
     vec_release(&k.hot);

@@ -46,8 +46,7 @@ static uint32_t truncated_stack(struct col_stacks *s)
         struct location at = { intern_function(s->in, &f), 0 };
         uint32_t id = intern_frame(s->in, &frame);
 
-        if (s->in->out->resolve)
-            s->in->out->resolve(s->in->out, id, &at, 1);
+        sink_resolve(s->in->out, id, &at, 1);
         s->truncated = intern_stack(s->in, 0, id);
     }
     return s->truncated;

@@ -53,8 +53,7 @@ static uint32_t note_frame(struct col_waits *w, uint32_t word, bool guessed)
     at = (struct location){ intern_function(w->in, &f), 0 };
     if (!umap_find(&w->kind, ~(uint64_t)word)) {
         id = intern_frame(w->in, &joined);
-        if (w->in->out->resolve)
-            w->in->out->resolve(w->in->out, id, &at, 1);
+        sink_resolve(w->in->out, id, &at, 1);
         umap_put(&w->kind, ~(uint64_t)word, id);
     }
     return umap_find(&w->kind, ~(uint64_t)word);
@@ -172,7 +171,7 @@ static void emit(struct col_waits *w, struct col_thread *t, uint64_t until_ns)
                         .weight = (int64_t)(until_ns - t->out_ns), .count = 1 };
 
     s.stack = intern_stack(w->in, base, note_frame(w, note, guessed));
-    w->in->out->sample(w->in->out, &s);
+    sink_sample(w->in->out, &s);
     w->waits++;
     w->guessed += guessed;
     t->guessed |= guessed && !t->preempted;

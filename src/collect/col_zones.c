@@ -121,8 +121,7 @@ static void put_samples(struct import *m)
             m->thread[n->task] = m->z->thread(m->z, &m->v.head, t->tid, t->name);
         s.thread = m->thread[n->task];
         s.metric = metric_of(m->z);
-        if (out->sample)
-            out->sample(out, &s);
+        sink_sample(out, &s);
     }
 }
 
@@ -150,8 +149,7 @@ static void put_record(const struct live_record *r, void *arg)
                              .process = m->z->process(m->z, &m->v.head),
                              .name = intern_cstr(in, n->name), .value = live_double(r->value) };
 
-        if (out->counter)
-            out->counter(out, &c);
+        sink_counter(out, &c);
     } else {
         struct span s = { .start_ns = ns_at(m, r->start),
                           .duration_ns = (uint64_t)((double)r->duration * m->ns_per_tick),
@@ -159,8 +157,7 @@ static void put_record(const struct live_record *r, void *arg)
                           .name = intern_cstr(in, n->name), .stack = m->stack[r->node],
                           .detail = intern_cstr(in, n->backend) };
 
-        if (out->span)
-            out->span(out, &s);
+        sink_span(out, &s);
     }
 }
 
@@ -255,9 +252,9 @@ void col_zones_take(struct col_zones *z)
     }
     if (d)
         closedir(d);
-    if (z->zones && z->in->out->meta) {
+    if (z->zones) {
         snprintf(path, sizeof path, "%" PRIu64, z->dropped);
-        z->in->out->meta(z->in->out, "quality.dropped", path);
+        sink_meta(z->in->out, "quality.dropped", path);
     }
 }
 

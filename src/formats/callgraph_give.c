@@ -50,17 +50,14 @@ static uint32_t new_frame(struct callgraph *g, uint32_t part, uint32_t line)
                        .module = g->in->function.v[function - 1].module };
 
     g->n_frames++;
-    if (out->frame)
-        out->frame(out, &f);
-    if (out->resolve)
-        out->resolve(out, g->n_frames, at, p->inlined ? 2 : 1);
+    sink_frame(out, &f);
+    sink_resolve(out, g->n_frames, at, p->inlined ? 2 : 1);
     return g->n_frames;
 }
 
 static uint32_t new_stack(struct callgraph *g, uint32_t below, uint32_t frame)
 {
-    if (g->in->out->stack)
-        g->in->out->stack(g->in->out, below, frame);
+    sink_stack(g->in->out, below, frame);
     return ++g->n_stacks;
 }
 
@@ -104,8 +101,8 @@ static void give_line(struct callgraph *g, uint32_t part, uint32_t line, uint32_
     for (size_t i = 0; i < g->n_values; i++) {
         m.metric = g->metric[i];
         m.weight = give[i];
-        if (m.weight && out->sample)
-            out->sample(out, &m);
+        if (m.weight)
+            sink_sample(out, &m);
     }
 }
 

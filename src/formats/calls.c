@@ -69,8 +69,8 @@ static void close_call(struct sweep *s)
                         .metric = s->metric, .cpu = -1, .count = 1 };
 
     m.weight = o->self_ns > INT64_MAX ? INT64_MAX : (int64_t)o->self_ns;
-    if (m.weight && s->in->out->sample)
-        s->in->out->sample(s->in->out, &m);
+    if (m.weight)
+        sink_sample(s->in->out, &m);
 }
 
 static void open_call(struct sweep *s, size_t i)
@@ -86,11 +86,10 @@ static void open_call(struct sweep *s, size_t i)
     if (parent)
         parent->self_ns -= o.self_ns < parent->self_ns ? o.self_ns : parent->self_ns;
     vec_push(&s->open, o);
-    if (s->in->out->span)
-        s->in->out->span(s->in->out, &(struct span){ .start_ns = c->start_ns,
-                                                     .duration_ns = c->duration_ns,
-                                                     .thread = c->thread, .name = c->name,
-                                                     .stack = o.stack, .detail = c->detail });
+    sink_span(s->in->out, &(struct span){ .start_ns = c->start_ns,
+                                          .duration_ns = c->duration_ns, .thread = c->thread,
+                                          .name = c->name, .stack = o.stack,
+                                          .detail = c->detail });
 }
 
 void calls_give(struct calls *c, struct intern *in)

@@ -180,11 +180,10 @@ static void take_name(struct reader *x, const struct event *ev)
     if (strcmp(what, "thread_name") == 0) {
         t = track_of(x, ev->pid, ev->tid);
         t->t.name = ev->args_name;
-        if (x->out->update_thread)
-            x->out->update_thread(x->out, t->id, &t->t);
-    } else if (strcmp(what, "process_name") == 0 && x->out->update_process) {
-        x->out->update_process(x->out, process_of(x, ev->pid),
-                               &(struct process){ .pid = ev->pid, .name = ev->args_name });
+        sink_update_thread(x->out, t->id, &t->t);
+    } else if (strcmp(what, "process_name") == 0) {
+        sink_update_process(x->out, process_of(x, ev->pid),
+                            &(struct process){ .pid = ev->pid, .name = ev->args_name });
     }
 }
 
@@ -195,8 +194,7 @@ static void take_counter(struct reader *x, const struct event *ev)
 
     c.process = ev->pid ? process_of(x, ev->pid) : 0;
     c.unit = strcmp(unit, "value") == 0 ? 0 : ev->value_name;
-    if (x->out->counter)
-        x->out->counter(x->out, &c);
+    sink_counter(x->out, &c);
 }
 
 static void take_event(struct reader *x, const struct event *ev)
@@ -282,13 +280,11 @@ static int read_file(struct reader *x, struct err *e)
 
 static void say_facts(struct reader *x)
 {
-    if (!x->out->meta)
-        return;
-    x->out->meta(x->out, "producer", "trace events");
+    sink_meta(x->out, "producer", "trace events");
     if (x->command[0])
-        x->out->meta(x->out, "command", x->command);
+        sink_meta(x->out, "command", x->command);
     if (x->cut)
-        x->out->meta(x->out, "file.damage", "the trace ends in the middle");
+        sink_meta(x->out, "file.damage", "the trace ends in the middle");
 }
 
 int chrome_import(const struct import_input *in, struct sink *out, struct err *e)
@@ -314,7 +310,7 @@ int chrome_import(const struct import_input *in, struct sink *out, struct err *e
     umap_release(&x.frame_of);
     json_reader_release(&x.r);
     intern_release(&x.in);
-    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+    return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
 /* Either the member's name, or an array whose first object has a phase. */

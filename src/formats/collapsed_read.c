@@ -216,10 +216,8 @@ static uint32_t define_frame(struct importer *im, struct text token)
         rest = (struct text){ rest.s + used, rest.n - used };
     }
     vec_push(&im->token, ((struct text){ arena_strndup(&im->arena, token.s, token.n), token.n }));
-    if (im->out->frame)
-        im->out->frame(im->out, &f);
-    if (im->out->resolve)
-        im->out->resolve(im->out, (uint32_t)im->token.n, im->chain.v, im->chain.n);
+    sink_frame(im->out, &f);
+    sink_resolve(im->out, (uint32_t)im->token.n, im->chain.v, im->chain.n);
     return (uint32_t)im->token.n;
 }
 
@@ -288,8 +286,8 @@ static uint32_t add_stack(struct importer *im, uint32_t parent, uint32_t frame)
     size_t n = im->stacks.node.n;
     uint32_t id = trie_child(&im->stacks, parent, frame);
 
-    if (im->stacks.node.n > n && im->out->stack)
-        im->out->stack(im->out, parent, frame);
+    if (im->stacks.node.n > n)
+        sink_stack(im->out, parent, frame);
     return id;
 }
 
@@ -351,8 +349,8 @@ static void add_sample(struct importer *im, int which, uint32_t stack, int64_t c
     struct sample m = { .stack = stack, .metric = im->metric[which], .cpu = -1, .weight = count,
                         .count = (uint64_t)count };
 
-    if (count && im->out->sample)
-        im->out->sample(im->out, &m);
+    if (count)
+        sink_sample(im->out, &m);
 }
 
 static void take_line(struct importer *im, struct text line)
@@ -388,8 +386,8 @@ static void say_bad_lines(struct importer *im)
     char text[32];
 
     snprintf(text, sizeof text, "%" PRIu64, im->bad);
-    if (im->bad && im->out->meta)
-        im->out->meta(im->out, "quality.lines_skipped", text);
+    if (im->bad)
+        sink_meta(im->out, "quality.lines_skipped", text);
 }
 
 int collapsed_import(const struct import_input *in, struct sink *out, struct err *e)
@@ -421,5 +419,5 @@ int collapsed_import(const struct import_input *in, struct sink *out, struct err
     arena_release(&im.arena);
     if (!im.good)
         err_set(e, ERR_FORMAT, "no line is a collapsed stack (\"main;work 12\")");
-    return out->end(out, e) < 0 || !im.good ? -1 : 0;
+    return sink_end(out, e) < 0 || !im.good ? -1 : 0;
 }

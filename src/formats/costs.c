@@ -289,8 +289,8 @@ static void read_command(struct reader *r, struct scan_text t)
 {
     char *command = mem_strndup(t.s, t.n);
 
-    if (r->out->meta && *command)
-        r->out->meta(r->out, "command", command);
+    if (*command)
+        sink_meta(r->out, "command", command);
     free(command);
 }
 
@@ -367,13 +367,11 @@ static void say_damage(struct reader *r, const struct costs_kind *kind)
 
     for (size_t i = 0; i < r->graph.function.n; i++)
         all += r->graph.function.v[i].self;
-    if (!r->out->meta)
-        return;
     snprintf(text, sizeof text, "costs are missing: %.0f of %.0f are there", all, said);
     if (all < said * 0.999)
-        r->out->meta(r->out, "file.damage", text);
+        sink_meta(r->out, "file.damage", text);
     else if (r->cut || (kind->has_summary && !r->has_summary))
-        r->out->meta(r->out, "file.damage", "the file ends in the middle");
+        sink_meta(r->out, "file.damage", "the file ends in the middle");
 }
 
 int costs_import(const struct import_input *in, const struct costs_kind *kind, struct sink *out,
@@ -384,8 +382,7 @@ int costs_import(const struct import_input *in, const struct costs_kind *kind, s
 
     intern_init(&r.in, out);
     callgraph_init(&r.graph, &r.in, FRAME_NATIVE);
-    if (out->meta)
-        out->meta(out, "producer", kind->producer);
+    sink_meta(out, "producer", kind->producer);
     rc = read_file(&r, in, e);
     if (rc == 0) {
         say_damage(&r, kind);
@@ -396,5 +393,5 @@ int costs_import(const struct import_input *in, const struct costs_kind *kind, s
     vec_release(&r.files.string);
     vec_release(&r.functions.string);
     intern_release(&r.in);
-    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+    return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }

@@ -189,8 +189,8 @@ static void give_samples(struct reader *x, struct sample m)
         m.time_ns = now > 0 && now < INT64_MAX / 2000
                         ? (uint64_t)now * 1000 + (uint64_t)m.weight
                         : 0;
-        if (m.weight && x->out->sample)
-            x->out->sample(x->out, &m);
+        if (m.weight)
+            sink_sample(x->out, &m);
     }
 }
 
@@ -200,8 +200,8 @@ static void give_hits(struct reader *x, struct sample m)
         m.stack = stack_of(x, i + 1);
         m.count = x->node.v[i].hits;
         m.weight = (int64_t)m.count;
-        if (m.weight > 0 && x->out->sample)
-            x->out->sample(x->out, &m);
+        if (m.weight > 0)
+            sink_sample(x->out, &m);
     }
 }
 
@@ -217,8 +217,7 @@ static void give(struct reader *x)
     m.metric = intern_metric(&x->in, &metric);
     m.thread = intern_thread(&x->in, &(struct thread){ .process = process, .name = name });
     link_parents(x);
-    if (x->out->meta)
-        x->out->meta(x->out, "producer", "V8");
+    sink_meta(x->out, "producer", "V8");
     if (timed)
         give_samples(x, m);
     else
@@ -247,7 +246,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     vec_release(&x.path);
     umap_release(&x.at);
     intern_release(&x.in);
-    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+    return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
 static int recognise(const struct import_input *in)

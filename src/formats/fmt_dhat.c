@@ -190,8 +190,8 @@ static void give(struct reader *x)
             m.metric = metric[i];
             m.weight = p->value[i];
             m.count = p->value[1] > 0 ? (uint64_t)p->value[1] : 1;
-            if (m.metric && m.weight && x->out->sample)
-                x->out->sample(x->out, &m);
+            if (m.metric && m.weight)
+                sink_sample(x->out, &m);
         }
     }
 }
@@ -208,18 +208,16 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     if (rc == 0 && (!x.point.n || !x.frame.n))
         rc = err_set(e, ERR_FORMAT, "a DHAT file without program points: nothing was counted");
     if (rc == 0) {
-        if (out->meta) {
-            out->meta(out, "producer", "valgrind --tool=dhat");
-            if (x.command[0])
-                out->meta(out, "command", x.command);
-        }
+        sink_meta(out, "producer", "valgrind --tool=dhat");
+        if (x.command[0])
+            sink_meta(out, "command", x.command);
         give(&x);
     }
     vec_release(&x.point);
     vec_release(&x.pool);
     vec_release(&x.frame);
     intern_release(&x.in);
-    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+    return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
 static int recognise(const struct import_input *in)

@@ -20,7 +20,7 @@ static int write_file(const struct profile *p, const struct export_options *o, s
     int rc;
 
     profile_replay(p, s);
-    rc = s->end(s, e);
+    rc = sink_end(s, e);
     store_writer_free(w);
     return rc;
 }

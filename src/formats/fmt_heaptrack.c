@@ -108,8 +108,8 @@ static void read_place(struct reader *r, struct scan_text t)
     for (size_t i = 0; i < n; i++)
         outer_first[i] = chain[n - 1 - i];
     vec_push(&r->frame, intern_frame(&r->in, &f));
-    if (n && r->out->resolve)
-        r->out->resolve(r->out, r->frame.v[r->frame.n - 1], outer_first, n);
+    if (n)
+        sink_resolve(r->out, r->frame.v[r->frame.n - 1], outer_first, n);
 }
 
 static void read_trace(struct reader *r, struct scan_text t)
@@ -205,16 +205,14 @@ static void read_resident(struct reader *r, struct scan_text t)
 
     hex(&t, &pages);
     c.value = (double)pages * (double)(r->page_bytes ? r->page_bytes : 4096);
-    if (r->out->counter)
-        r->out->counter(r->out, &c);
+    sink_counter(r->out, &c);
 }
 
 static void read_command(struct reader *r, struct scan_text t)
 {
     char *command = mem_strndup(t.s, t.n);
 
-    if (r->out->meta)
-        r->out->meta(r->out, "command", command);
+    sink_meta(r->out, "command", command);
     free(command);
 }
 
@@ -296,8 +294,8 @@ static void give(struct reader *r)
             memcpy(&m.weight, (char *)t + columns[c].at, sizeof m.weight);
             m.stack = t->stack;
             m.count = (uint64_t)t->blocks;
-            if (m.weight && r->out->sample)
-                r->out->sample(r->out, &m);
+            if (m.weight)
+                sink_sample(r->out, &m);
         }
     }
 }
@@ -340,13 +338,11 @@ static int read_file(struct reader *r, const struct import_input *in, struct err
 
 static void say_facts(const struct reader *r)
 {
-    if (!r->out->meta)
-        return;
-    r->out->meta(r->out, "producer", "heaptrack");
+    sink_meta(r->out, "producer", "heaptrack");
     if (r->strange)
-        r->out->meta(r->out, "file.damage", "it has lines that are none of heaptrack's");
+        sink_meta(r->out, "file.damage", "it has lines that are none of heaptrack's");
     else if (!r->ended)
-        r->out->meta(r->out, "file.damage", "the file ends before heaptrack's last lines");
+        sink_meta(r->out, "file.damage", "the file ends before heaptrack's last lines");
 }
 
 static int import(const struct import_input *in, struct sink *out, struct err *e)
@@ -367,7 +363,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     vec_release(&r.total);
     umap_release(&r.total_of);
     intern_release(&r.in);
-    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+    return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
 /* "v PROGRAM FILE" and then "X COMMAND". */

@@ -54,8 +54,7 @@ static void put_meta(struct sink *out, const char *key, uint64_t n)
     char text[24];
 
     snprintf(text, sizeof text, "%" PRIu64, n);
-    if (out->meta)
-        out->meta(out, key, text);
+    sink_meta(out, key, text);
 }
 
 static void describe(struct sink *out, const struct col_zones *z, const struct import_input *in)
@@ -63,11 +62,9 @@ static void describe(struct sink *out, const struct col_zones *z, const struct i
     char comm[17] = "";
 
     memcpy(comm, ((const struct live_header *)in->data)->comm, 16);
-    if (out->meta) {
-        out->meta(out, "producer", "libfathom, live file");
-        out->meta(out, "command", comm);
-        out->meta(out, "clock", "monotonic");
-    }
+    sink_meta(out, "producer", "libfathom, live file");
+    sink_meta(out, "command", comm);
+    sink_meta(out, "clock", "monotonic");
     put_meta(out, "quality.dropped", z->dropped);
     put_meta(out, "quality.recorder_cpu_ns", z->overhead_ns);
 }
@@ -82,7 +79,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     rc = col_zones_import(&z, in->data, in->size, e);
     if (rc == 0)
         describe(out, &z, in);
-    if (out->end && out->end(out, rc == 0 ? e : NULL) < 0)
+    if (sink_end(out, rc == 0 ? e : NULL) < 0)
         rc = -1;
     umap_release(&f.threads);
     intern_release(&f.in);

@@ -42,8 +42,7 @@ static void count(struct reader *r, const char *name, struct scan_text value)
 
     /* Other units of massif (instructions, bytes) are no time, but they are an order. */
     c.time_ns = r->time_is_ms ? r->time * 1000000 : r->time;
-    if (r->out->counter)
-        r->out->counter(r->out, &c);
+    sink_counter(r->out, &c);
 }
 
 static void give_node(struct reader *r)
@@ -57,8 +56,8 @@ static void give_node(struct reader *r)
     for (size_t i = r->depth + 1; i--;)
         if (r->branch[i].frame)
             m.stack = intern_stack(&r->in, m.stack, r->branch[i].frame);
-    if (m.weight > 0 && r->out->sample)
-        r->out->sample(r->out, &m);
+    if (m.weight > 0)
+        sink_sample(r->out, &m);
 }
 
 /* " n1: 100000 0x109164: leak (ht.c:3)", indented by its depth. */
@@ -133,10 +132,10 @@ static void read_line(struct reader *r, struct scan_text line, struct scan_text 
         r->last = tree_lines(rest);
     else if (scan_is(line, "time_unit: ms"))
         r->time_is_ms = true;
-    else if (scan_take(&line, "cmd: ") && r->out->meta) {
+    else if (scan_take(&line, "cmd: ")) {
         char *command = mem_strndup(line.s, line.n);
 
-        r->out->meta(r->out, "command", command);
+        sink_meta(r->out, "command", command);
         free(command);
     }
 }
@@ -149,8 +148,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
 
     intern_init(&r.in, out);
     r.branch = mem_alloc(MAX_DEPTH * sizeof *r.branch);
-    if (out->meta)
-        out->meta(out, "producer", "valgrind --tool=massif");
+    sink_meta(out, "producer", "valgrind --tool=massif");
     while (scan_line(&rest, &line))
         read_line(&r, line, &rest);
     if (!r.snapshots)
@@ -163,7 +161,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
                      scan_line_number(in->data, r.at));
     free(r.branch);
     intern_release(&r.in);
-    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+    return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
 static int recognise(const struct import_input *in)

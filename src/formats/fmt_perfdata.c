@@ -50,8 +50,7 @@ static uint32_t metric_of(struct importer *im, struct perf_attr *a)
 
 static void give_sample(struct importer *im, const struct sample *m)
 {
-    if (im->out->sample)
-        im->out->sample(im->out, m);
+    sink_sample(im->out, m);
     if (m->thread)
         im->world.thread.v[m->thread - 1].last_stack = m->stack;
     im->samples++;
@@ -253,8 +252,7 @@ static void on_switch(struct importer *im, const struct perf_record *r,
     m.weight = (int64_t)(at->time - t->out_ns);
     m.stack = intern_stack(&im->in, t->last_stack, im->waiting_note);
     t->out_ns = 0;
-    if (im->out->sample)
-        im->out->sample(im->out, &m);
+    sink_sample(im->out, &m);
 }
 
 static void on_ksymbol(struct importer *im, struct cursor c)
@@ -395,8 +393,8 @@ static int read_records(struct importer *im, const struct import_input *in, bool
 
 static void say(struct importer *im, const char *key, const char *text)
 {
-    if (im->out->meta && *text)
-        im->out->meta(im->out, key, text);
+    if (*text)
+        sink_meta(im->out, key, text);
 }
 
 static void say_number(struct importer *im, const char *key, uint64_t x)
@@ -475,7 +473,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     vec_release(&im.group_value);
     intern_release(&im.in);
     perfdata_close(&im.file);
-    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+    return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
 static int recognise(const struct import_input *in)

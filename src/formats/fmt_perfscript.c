@@ -258,10 +258,8 @@ static uint32_t define_frame(struct importer *im, struct scan_text text)
     for (size_t i = im->inlined.n; i-- && n < MAX_CHAIN;)
         chain[n++] = place_of(im, take_apart(im->inlined.v[i]), module);
     vec_push(&im->text, ((struct scan_text){ NULL, 0 }));
-    if (im->out->frame)
-        im->out->frame(im->out, &f);
-    if (im->out->resolve)
-        im->out->resolve(im->out, (uint32_t)im->text.n, chain, n);
+    sink_frame(im->out, &f);
+    sink_resolve(im->out, (uint32_t)im->text.n, chain, n);
     return (uint32_t)im->text.n;
 }
 
@@ -355,8 +353,7 @@ static void end_sample(struct importer *im)
     for (size_t i = im->frame.n; i--;)
         stack = intern_stack(&im->in, stack, im->frame.v[i]);
     im->m.stack = stack;
-    if (im->out->sample)
-        im->out->sample(im->out, &im->m);
+    sink_sample(im->out, &im->m);
     im->samples++;
     im->in_sample = false;
     vec_clear(&im->frame);
@@ -432,8 +429,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
             pages_drop(in, line.s, &dropped);
     }
     end_sample(&im);
-    if (out->meta)
-        out->meta(out, "producer", "perf script");
+    sink_meta(out, "producer", "perf script");
     if (!im.samples)
         rc = err_set(e, ERR_FORMAT, "perf script's text, but no line of it begins a sample");
     index_release(&im.texts);
@@ -445,7 +441,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     umap_release(&im.metric_of);
     arena_release(&im.arena);
     intern_release(&im.in);
-    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+    return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
 /* The first line that is no comment must be a sample's first or another record's. */

@@ -144,15 +144,14 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
                                                      .name = intern_cstr(&r.in, "calls"),
                                                      .unit = intern_cstr(&r.in, "calls"),
                                                      .flags = METRIC_EXACT });
-    if (out->meta)
-        out->meta(out, "producer", "cProfile");
+    sink_meta(out, "producer", "cProfile");
     rc = read_file(&r, in, e);
     if (rc == 0)
         callgraph_give(&r.graph);
     callgraph_release(&r.graph);
     marshal_release(&r.m);
     intern_release(&r.in);
-    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+    return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
 /* A dictionary whose first key is a triple; or an empty one, which import refuses. */

@@ -97,7 +97,7 @@ static void note_damage(struct profile *p, bool cut)
     struct sink *s = profile_sink(p);
 
     if (cut && !profile_meta(p, "file.damage")[0])
-        s->meta(s, "file.damage", "the compressed file is cut");
+        sink_meta(s, "file.damage", "the compressed file is cut");
     p->damage = profile_meta(p, "file.damage");
     p->missing_bytes = (uint64_t)profile_meta_number(p, "file.missing_bytes", 0);
 }

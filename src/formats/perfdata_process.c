@@ -72,14 +72,12 @@ struct perf_thread *perfdata_thread(struct perf_world *w, uint32_t pid, uint32_t
 
 static void tell_process(struct perf_world *w, const struct perf_process *p)
 {
-    if (w->in->out->update_process)
-        w->in->out->update_process(w->in->out, p->id, &p->p);
+    sink_update_process(w->in->out, p->id, &p->p);
 }
 
 static void tell_thread(struct perf_world *w, const struct perf_thread *t)
 {
-    if (w->in->out->update_thread)
-        w->in->out->update_thread(w->in->out, t->id, &t->t);
+    sink_update_thread(w->in->out, t->id, &t->t);
 }
 
 void perfdata_comm(struct perf_world *w, uint32_t pid, uint32_t tid, const char *name, bool exec)

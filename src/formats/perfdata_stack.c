@@ -71,8 +71,7 @@ static void add_truncated(struct perf_stacker *k)
 
         k->truncated = intern_frame(in, &(struct frame){ .kind = FRAME_NOTE,
                                                          .flags = FRAME_TRUNCATED });
-        if (in->out->resolve)
-            in->out->resolve(in->out, k->truncated, &at, 1);
+        sink_resolve(in->out, k->truncated, &at, 1);
     }
     add_frame(k, k->truncated);
 }

@@ -299,10 +299,9 @@ static void define_frame(struct reader *r, struct cursor c)
     f.kind = kind_of(r, f.module, n ? chain[0].function : 0);
     r->n_frames++;
     umap_put(&r->frame_of, p.id, r->n_frames);
-    if (r->out->frame)
-        r->out->frame(r->out, &f);
-    if (n && r->out->resolve)
-        r->out->resolve(r->out, r->n_frames, chain, n);
+    sink_frame(r->out, &f);
+    if (n)
+        sink_resolve(r->out, r->n_frames, chain, n);
 }
 
 static void read_label(const struct reader *r, struct cursor c, struct label *to)
@@ -383,8 +382,8 @@ static void give_sample(struct reader *r, const int64_t *value, const struct lab
         m.metric = r->type.v[i].metric;
         m.weight = value[i];
         m.count = counts && m.metric == 1 && value[0] > 0 ? (uint64_t)value[0] : 1;
-        if (m.metric && m.weight && r->out->sample)
-            r->out->sample(r->out, &m);
+        if (m.metric && m.weight)
+            sink_sample(r->out, &m);
     }
     r->samples++;
 }
@@ -420,17 +419,15 @@ static void say_facts(struct reader *r)
     struct scan_text command = text_of(r, r->comment);
     char *text;
 
-    if (!r->out->meta)
-        return;
-    r->out->meta(r->out, "producer", "pprof");
+    sink_meta(r->out, "producer", "pprof");
     if (r->duration) {
         text = mem_printf("%llu", (unsigned long long)r->duration);
-        r->out->meta(r->out, "duration_ns", text);
+        sink_meta(r->out, "duration_ns", text);
         free(text);
     }
     if (scan_take(&command, PPROF_COMMAND) && command.n) {
         text = mem_strndup(command.s, command.n);
-        r->out->meta(r->out, "command", text);
+        sink_meta(r->out, "command", text);
         free(text);
     }
 }
@@ -475,7 +472,7 @@ int pprof_import(const struct import_input *in, struct sink *out, struct err *e)
     vec_release(&r.thread);
     index_release(&r.threads);
     vec_release(&r.stack);
-    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+    return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
 /* Protobuf has no magic: the whole top level must look like a profile's. */

@@ -276,8 +276,8 @@ static void give_profile(struct reader *x)
         m.weight = w > -9e18 && w < 9e18 ? llround(w) : 0;
         at += w > 0 ? w : 0; /* a sample's time is the end of what it stands for */
         m.time_ns = scale > 0 && at < 9e18 ? (uint64_t)at : i + 1; /* at least their order */
-        if (m.weight && x->out->sample)
-            x->out->sample(x->out, &m);
+        if (m.weight)
+            sink_sample(x->out, &m);
     }
     x->profiles++;
 }
@@ -332,11 +332,9 @@ static int read_file(struct reader *x, const struct import_input *in, struct err
         return err_set(e, ERR_FORMAT, "a speedscope file in which %s", x->wrong);
     if (!x->profiles)
         return err_set(e, ERR_FORMAT, "a speedscope file without profiles");
-    if (x->out->meta) {
-        x->out->meta(x->out, "producer", "speedscope");
-        if (x->title[0])
-            x->out->meta(x->out, "command", x->title);
-    }
+    sink_meta(x->out, "producer", "speedscope");
+    if (x->title[0])
+        sink_meta(x->out, "command", x->title);
     return 0;
 }
 
@@ -355,7 +353,7 @@ int speedscope_import(const struct import_input *in, struct sink *out, struct er
     vec_release(&x.weight);
     vec_release(&x.open);
     umap_release(&x.metric_of);
-    return out->end(out, e) < 0 || rc < 0 ? -1 : 0;
+    return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
 int speedscope_recognise(const struct import_input *in)

@@ -39,8 +39,7 @@ uint32_t intern_string(struct intern *in, const char *s, size_t n)
     }
     *vec_add(&in->string) = (struct intern_text){ arena_strndup(&in->arena, s, n), (uint32_t)n };
     index_add(&in->strings, h, (uint32_t)in->string.n);
-    if (in->out->string)
-        in->out->string(in->out, s, n);
+    sink_string(in->out, s, n);
     return (uint32_t)in->string.n;
 }
 
@@ -68,8 +67,7 @@ uint32_t intern_module(struct intern *in, const struct module *m)
     }
     vec_push(&in->module, *m);
     index_add(&in->modules, h, (uint32_t)in->module.n);
-    if (in->out->module)
-        in->out->module(in->out, m);
+    sink_module(in->out, m);
     return (uint32_t)in->module.n;
 }
 
@@ -77,8 +75,7 @@ static uint32_t add_frame(struct intern *in, const struct frame *f, struct locat
 {
     vec_push(&in->frame, *f);
     vec_push(&in->named_frame, name);
-    if (in->out->frame)
-        in->out->frame(in->out, f);
+    sink_frame(in->out, f);
     return (uint32_t)in->frame.n;
 }
 
@@ -113,8 +110,7 @@ uint32_t intern_function(struct intern *in, const struct function *f)
     }
     vec_push(&in->function, *f);
     index_add(&in->functions, h, (uint32_t)in->function.n);
-    if (in->out->function)
-        in->out->function(in->out, f);
+    sink_function(in->out, f);
     return (uint32_t)in->function.n;
 }
 
@@ -136,8 +132,7 @@ uint32_t intern_named_frame(struct intern *in, enum frame_kind kind, uint32_t fu
                                     .module = function ? in->function.v[function - 1].module : 0 },
                    where);
     index_add(&in->named, h, id);
-    if (in->out->resolve)
-        in->out->resolve(in->out, id, &where, 1);
+    sink_resolve(in->out, id, &where, 1);
     return id;
 }
 
@@ -154,28 +149,24 @@ uint32_t intern_stack(struct intern *in, uint32_t parent, uint32_t frame)
     }
     *vec_add(&in->stack) = (struct intern_node){ parent, frame };
     index_add(&in->stacks, h, (uint32_t)in->stack.n);
-    if (in->out->stack)
-        in->out->stack(in->out, parent, frame);
+    sink_stack(in->out, parent, frame);
     return (uint32_t)in->stack.n;
 }
 
 uint32_t intern_metric(struct intern *in, const struct metric *m)
 {
-    if (in->out->metric)
-        in->out->metric(in->out, m);
+    sink_metric(in->out, m);
     return ++in->n_metrics;
 }
 
 uint32_t intern_process(struct intern *in, const struct process *p)
 {
-    if (in->out->process)
-        in->out->process(in->out, p);
+    sink_process(in->out, p);
     return ++in->n_processes;
 }
 
 uint32_t intern_thread(struct intern *in, const struct thread *t)
 {
-    if (in->out->thread)
-        in->out->thread(in->out, t);
+    sink_thread(in->out, t);
     return ++in->n_threads;
 }

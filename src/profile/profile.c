@@ -59,30 +59,30 @@ uint32_t profile_find_metric(const struct profile *p, const char *name)
     return 0;
 }
 
-/* Send each item of one table by the sink call of the same kind, when the sink has it. */
-#define REPLAY_EACH(table, call)                          \
-    for (size_t i = 0; out->call && i < p->table.n; i++) \
-    out->call(out, &p->table.v[i])
+/* Send each item of one table by the sink call of the same kind. */
+#define REPLAY_EACH(table, call)             \
+    for (size_t i = 0; i < p->table.n; i++) \
+    sink_##call(out, &p->table.v[i])
 
 static void replay_definitions(const struct profile *p, struct sink *out)
 {
-    for (size_t i = 0; out->meta && i < p->meta.n; i++)
-        out->meta(out, p->meta.v[i].key, p->meta.v[i].value);
-    for (size_t i = 0; out->string && i < p->string.n; i++)
-        out->string(out, p->string.v[i].s, p->string.v[i].n);
+    for (size_t i = 0; i < p->meta.n; i++)
+        sink_meta(out, p->meta.v[i].key, p->meta.v[i].value);
+    for (size_t i = 0; i < p->string.n; i++)
+        sink_string(out, p->string.v[i].s, p->string.v[i].n);
     REPLAY_EACH(metric, metric);
     REPLAY_EACH(process, process);
     REPLAY_EACH(thread, thread);
     REPLAY_EACH(module, module);
     REPLAY_EACH(frame, frame);
     REPLAY_EACH(function, function);
-    for (size_t i = 0; out->stack && i < p->stack.n; i++)
-        out->stack(out, p->stack.v[i].parent, p->stack.v[i].frame);
-    for (size_t i = 0; out->resolve && i < p->chain.n; i++) {
+    for (size_t i = 0; i < p->stack.n; i++)
+        sink_stack(out, p->stack.v[i].parent, p->stack.v[i].frame);
+    for (size_t i = 0; i < p->chain.n; i++) {
         struct profile_chain c = p->chain.v[i];
 
         if (c.n)
-            out->resolve(out, (uint32_t)i + 1, &p->location.v[c.first], c.n);
+            sink_resolve(out, (uint32_t)i + 1, &p->location.v[c.first], c.n);
     }
 }
 

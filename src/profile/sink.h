@@ -5,10 +5,10 @@
  *
  * Rules.  Ids of each kind are dense from 1 in order of definition; 0 means none.  A
  * definition precedes its use, with one exception: resolve() may come any time before end().
- * A NULL call is skipped.  A sink keeps its first failure and reports it from end(), which is
- * called exactly once and frees nothing.  Text is UTF-8 and not NUL-terminated unless said;
- * structs are only valid during the call.  Times are nanoseconds of one clock, named by meta
- * "clock"; 0 where unknown.
+ * Producers call sink_x(s, ...), which skips a NULL call.  A sink keeps its first failure and
+ * reports it from end(), which is called exactly once and frees nothing.  Text is UTF-8 and not
+ * NUL-terminated unless said; structs are only valid during the call.  Times are nanoseconds of
+ * one clock, named by meta "clock"; 0 where unknown.
  *
  * Stacks are a prefix tree: a stack id names (parent stack, frame), and its parent is the
  * caller; parent 0 is a root.  A sample's stack id is its leaf.
@@ -160,5 +160,68 @@ struct sink {
     void (*code)(struct sink *s, const struct code_bytes *c);
     int (*end)(struct sink *s, struct err *e);
 };
+
+/* How a producer calls a sink: a NULL call is skipped. */
+#define SINK_CALL(name, ...)                                                                       \
+    do {                                                                                           \
+        if (s->name)                                                                               \
+            s->name(s, __VA_ARGS__);                                                               \
+    } while (0)
+
+static inline void sink_meta(struct sink *s, const char *key, const char *value)
+{
+    SINK_CALL(meta, key, value);
+}
+
+static inline void sink_string(struct sink *s, const char *text, size_t n)
+{
+    SINK_CALL(string, text, n);
+}
+
+static inline void sink_stack(struct sink *s, uint32_t parent, uint32_t frame)
+{
+    SINK_CALL(stack, parent, frame);
+}
+
+static inline void sink_update_process(struct sink *s, uint32_t id, const struct process *p)
+{
+    SINK_CALL(update_process, id, p);
+}
+
+static inline void sink_update_thread(struct sink *s, uint32_t id, const struct thread *t)
+{
+    SINK_CALL(update_thread, id, t);
+}
+
+static inline void sink_resolve(struct sink *s, uint32_t frame, const struct location *chain,
+                                size_t n)
+{
+    SINK_CALL(resolve, frame, chain, n);
+}
+
+/* Calls that take one record: sink_metric(s, m), sink_process(s, p) ... */
+#define SINK_RECORD(name, record)                                                                  \
+    static inline void sink_##name(struct sink *s, const struct record *x)                         \
+    {                                                                                              \
+        SINK_CALL(name, x);                                                                        \
+    }
+SINK_RECORD(metric, metric)
+SINK_RECORD(process, process)
+SINK_RECORD(thread, thread)
+SINK_RECORD(module, module)
+SINK_RECORD(frame, frame)
+SINK_RECORD(sample, sample)
+SINK_RECORD(span, span)
+SINK_RECORD(counter, counter)
+SINK_RECORD(function, function)
+SINK_RECORD(source, source_text)
+SINK_RECORD(code, code_bytes)
+#undef SINK_RECORD
+#undef SINK_CALL
+
+static inline int sink_end(struct sink *s, struct err *e)
+{
+    return s->end ? s->end(s, e) : 0;
+}
 
 #endif

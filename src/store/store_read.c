@@ -330,7 +330,7 @@ int store_read(const void *data, size_t size, struct sink *out, struct store_dam
     r->out = out;
     read_chunks(r);
     tell_damage(r);
-    rc = out->end ? out->end(out, e) : 0;
+    rc = sink_end(out, e);
     if (d)
         *d = r->scan.damage;
     reader_release(r);

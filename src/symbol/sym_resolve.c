@@ -179,8 +179,8 @@ static size_t chain_of(struct sym_resolve *s, uint32_t frame, struct location *c
 static void send_chain(struct sym_resolve *s, uint32_t frame, const struct location *chain,
                        size_t n)
 {
-    if (n && s->in->out->resolve)
-        s->in->out->resolve(s->in->out, frame, chain, n);
+    if (n)
+        sink_resolve(s->in->out, frame, chain, n);
 }
 
 void sym_resolve_frame(struct sym_resolve *s, uint32_t frame)
@@ -246,11 +246,11 @@ static void send_meta(struct sym_resolve *s, uint32_t module, const char *what, 
     char key[64];
     struct buf b = { 0 };
 
-    if (!*value || !s->in->out->meta)
+    if (!*value)
         return;
     snprintf(key, sizeof key, "symbols.%u.%s", module, what);
     sym_utf8_add_clean(&b, value, strlen(value));
-    s->in->out->meta(s->in->out, key, buf_text(&b));
+    sink_meta(s->in->out, key, buf_text(&b));
     buf_release(&b);
 }
 

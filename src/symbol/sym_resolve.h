@@ -3,7 +3,7 @@
  *     struct sym_resolve s;
  *     sym_resolve_init(&s, &intern);
  *     sym_resolve_where(&s, module, "/proc/PID/root", pid, ns_pid);   // where it is known
- *     sym_resolve_run(&s);             // calls sink->function, ->resolve, ->meta
+ *     sym_resolve_run(&s);             // defines functions, resolves frames
  *     sym_resolve_release(&s);
  *
  * Frames that were given a name already, and frames outside any module, are left alone; a

@@ -76,7 +76,7 @@ static uint32_t frame_of(struct builder *b, char *text)
     frame = intern_frame(&b->in, &(struct frame){ .module = module, .address = address,
                                                   .kind = *text == '[' ? FRAME_NOTE : 0 });
     if (frame > known && strcmp(text, "?") != 0)
-        b->sink->resolve(b->sink, frame, chain, n);
+        sink_resolve(b->sink, frame, chain, n);
     return frame;
 }
 
@@ -107,9 +107,9 @@ static void add_line(struct builder *b, char *line)
     thread = thread_of(b, line);
     for (char *save, *f = strtok_r(stack, ";", &save); f; f = strtok_r(NULL, ";", &save))
         id = intern_stack(&b->in, id, frame_of(b, f));
-    b->sink->sample(b->sink, &(struct sample){ .time_ns = time_ns, .thread = thread, .stack = id,
-                                               .metric = metric, .cpu = -1, .count = 1,
-                                               .weight = strtol(weight + 1, NULL, 10) });
+    sink_sample(b->sink, &(struct sample){ .time_ns = time_ns, .thread = thread, .stack = id,
+                                           .metric = metric, .cpu = -1, .count = 1,
+                                           .weight = strtol(weight + 1, NULL, 10) });
 }
 
 struct profile *build_profile(const char *lines)
@@ -124,7 +124,7 @@ struct profile *build_profile(const char *lines)
                                            .unit = intern_cstr(&b.in, "ns") });
     for (char *save, *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
         add_line(&b, l);
-    if (b.sink->end(b.sink, &e) < 0)
+    if (sink_end(b.sink, &e) < 0)
         test_fail(__FILE__, __LINE__, "%s", e.msg);
     intern_release(&b.in);
     free(text);

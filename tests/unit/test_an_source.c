@@ -29,13 +29,13 @@ static uint32_t frame_at(struct fixture *f, uint64_t address, uint32_t flags,
     uint32_t module = intern_module(&f->in, &m);
     uint32_t id = intern_frame(&f->in, &(struct frame){ FRAME_NATIVE, flags, module, address });
 
-    f->in.out->resolve(f->in.out, id, chain, n);
+    sink_resolve(f->in.out, id, chain, n);
     return id;
 }
 
 static void add_sample(struct fixture *f, uint32_t stack, int64_t weight)
 {
-    f->in.out->sample(f->in.out, &(struct sample){ .stack = stack, .metric = f->metric,
+    sink_sample(f->in.out, &(struct sample){ .stack = stack, .metric = f->metric,
                                                    .weight = weight, .count = 1, .cpu = -1 });
 }
 
@@ -49,7 +49,7 @@ static void set_up(struct fixture *f)
     f->p = profile_new();
     out = profile_sink(f->p);
     intern_init(&f->in, out);
-    out->meta(out, "arch", "x86_64");
+    sink_meta(out, "arch", "x86_64");
     f->metric = intern_metric(&f->in, &(struct metric){ .name = intern_cstr(&f->in, "cpu"),
                                                         .unit = intern_cstr(&f->in, "ns") });
     f->main = function(f, "main", 20);
@@ -66,9 +66,9 @@ static void set_up(struct fixture *f)
     add_sample(f, f->stack_plain, 30);
     add_sample(f, f->stack_inlined, 70);
     file = intern_cstr(&f->in, "/src/a.c");
-    out->source(out, &(struct source_text){ file, text, sizeof text - 1 });
-    out->code(out, &(struct code_bytes){ 1, 0x1000, CODE, sizeof CODE });
-    CHECK_EQ(out->end(out, NULL), 0);
+    sink_source(out, &(struct source_text){ file, text, sizeof text - 1 });
+    sink_code(out, &(struct code_bytes){ 1, 0x1000, CODE, sizeof CODE });
+    CHECK_EQ(sink_end(out, NULL), 0);
 }
 
 static void tear_down(struct fixture *f)

@@ -6,35 +6,35 @@
 
 static void add_string(struct sink *s, const char *text)
 {
-    s->string(s, text, strlen(text));
+    sink_string(s, text, strlen(text));
 }
 
 /* main -> work, two samples; names "main" and "work". */
 static void fill(struct sink *s)
 {
-    s->meta(s, "clock", "monotonic");
+    sink_meta(s, "clock", "monotonic");
     add_string(s, "cpu");
     add_string(s, "main");
     add_string(s, "work");
-    s->metric(s, &(struct metric){ .name = 1, .period = 1000 });
-    s->process(s, &(struct process){ .pid = 10, .name = 2 });
-    s->thread(s, &(struct thread){ .process = 1, .tid = 10, .name = 2 });
-    s->module(s, &(struct module){ .path = 2 });
-    s->frame(s, &(struct frame){ .module = 1, .address = 0x10 });
-    s->frame(s, &(struct frame){ .module = 1, .address = 0x20 });
-    s->stack(s, 0, 1);
-    s->stack(s, 1, 2);
-    s->sample(s, &(struct sample){ .time_ns = 5, .thread = 1, .stack = 2, .metric = 1, .weight = 7 });
-    s->sample(s, &(struct sample){ .time_ns = 6, .stack = 0, .metric = 1, .weight = 8 });
-    s->span(s, &(struct span){ .start_ns = 1, .thread = 1, .name = 3 });
-    s->counter(s, &(struct counter){ .name = 3, .value = 2.5 });
-    s->function(s, &(struct function){ .name = 2, .module = 1 });
-    s->function(s, &(struct function){ .name = 3 });
-    s->resolve(s, 1, (struct location[]){ { 1, 3 }, { 2, 9 } }, 2);
-    s->source(s, &(struct source_text){ .file = 3, .text = "int x;", .size = 6 });
-    s->code(s, &(struct code_bytes){ .module = 1, .address = 0x10,
+    sink_metric(s, &(struct metric){ .name = 1, .period = 1000 });
+    sink_process(s, &(struct process){ .pid = 10, .name = 2 });
+    sink_thread(s, &(struct thread){ .process = 1, .tid = 10, .name = 2 });
+    sink_module(s, &(struct module){ .path = 2 });
+    sink_frame(s, &(struct frame){ .module = 1, .address = 0x10 });
+    sink_frame(s, &(struct frame){ .module = 1, .address = 0x20 });
+    sink_stack(s, 0, 1);
+    sink_stack(s, 1, 2);
+    sink_sample(s, &(struct sample){ .time_ns = 5, .thread = 1, .stack = 2, .metric = 1, .weight = 7 });
+    sink_sample(s, &(struct sample){ .time_ns = 6, .stack = 0, .metric = 1, .weight = 8 });
+    sink_span(s, &(struct span){ .start_ns = 1, .thread = 1, .name = 3 });
+    sink_counter(s, &(struct counter){ .name = 3, .value = 2.5 });
+    sink_function(s, &(struct function){ .name = 2, .module = 1 });
+    sink_function(s, &(struct function){ .name = 3 });
+    sink_resolve(s, 1, (struct location[]){ { 1, 3 }, { 2, 9 } }, 2);
+    sink_source(s, &(struct source_text){ .file = 3, .text = "int x;", .size = 6 });
+    sink_code(s, &(struct code_bytes){ .module = 1, .address = 0x10,
                                      .bytes = (const unsigned char *)"\x90", .size = 1 });
-    s->update_thread(s, 1, &(struct thread){ .end_ns = 99 });
+    sink_update_thread(s, 1, &(struct thread){ .end_ns = 99 });
 }
 
 static void check_filled(const struct profile *p)
@@ -66,7 +66,7 @@ TEST(profile_holds_what_its_sink_was_given)
     struct err e = { 0 };
 
     fill(profile_sink(p));
-    CHECK_EQ(profile_sink(p)->end(profile_sink(p), &e), 0);
+    CHECK_EQ(sink_end(profile_sink(p), &e), 0);
     check_filled(p);
     profile_free(p);
 }
@@ -78,7 +78,7 @@ TEST(profile_replay_makes_an_equal_profile)
 
     fill(profile_sink(p));
     profile_replay(p, profile_sink(q));
-    CHECK_EQ(profile_sink(q)->end(profile_sink(q), &e), 0);
+    CHECK_EQ(sink_end(profile_sink(q), &e), 0);
     check_filled(q);
     profile_free(p);
     profile_free(q);
@@ -93,7 +93,7 @@ static void refused(void (*bad)(struct sink *s), const char *word)
     bad(profile_sink(p));
     add_string(profile_sink(p), "after the failure nothing is taken in");
     CHECK_EQ(p->string.n, 3);
-    CHECK_EQ(profile_sink(p)->end(profile_sink(p), &e), -1);
+    CHECK_EQ(sink_end(profile_sink(p), &e), -1);
     CHECK_EQ(e.code, ERR_FORMAT);
     if (!strstr(e.msg, word))
         test_fail(__FILE__, __LINE__, "\"%s\" lacks \"%s\"", e.msg, word);
@@ -102,31 +102,31 @@ static void refused(void (*bad)(struct sink *s), const char *word)
 
 static void bad_stack(struct sink *s)
 {
-    s->stack(s, 3, 1); /* itself */
+    sink_stack(s, 3, 1); /* itself */
 }
 static void bad_frame(struct sink *s)
 {
-    s->stack(s, 1, 0);
+    sink_stack(s, 1, 0);
 }
 static void bad_kind(struct sink *s)
 {
-    s->frame(s, &(struct frame){ .kind = 77 });
+    sink_frame(s, &(struct frame){ .kind = 77 });
 }
 static void bad_metric(struct sink *s)
 {
-    s->sample(s, &(struct sample){ .metric = 2 });
+    sink_sample(s, &(struct sample){ .metric = 2 });
 }
 static void bad_name(struct sink *s)
 {
-    s->function(s, &(struct function){ .name = 4 });
+    sink_function(s, &(struct function){ .name = 4 });
 }
 static void bad_chain(struct sink *s)
 {
-    s->resolve(s, 1, &(struct location){ 3, 0 }, 1);
+    sink_resolve(s, 1, &(struct location){ 3, 0 }, 1);
 }
 static void bad_build_id(struct sink *s)
 {
-    s->module(s, &(struct module){ .build_id_size = 21 });
+    sink_module(s, &(struct module){ .build_id_size = 21 });
 }
 
 TEST(profile_refuses_ids_that_are_not_defined)
@@ -145,8 +145,8 @@ TEST(profile_keeps_the_last_value_of_a_meta_key)
     struct profile *p = profile_new();
     struct sink *s = profile_sink(p);
 
-    s->meta(s, "samples", "1");
-    s->meta(s, "samples", "2.5");
+    sink_meta(s, "samples", "1");
+    sink_meta(s, "samples", "2.5");
     CHECK(profile_meta_number(p, "samples", 0) == 2.5);
     CHECK(profile_meta_number(p, "other", -1) == -1);
     profile_free(p);

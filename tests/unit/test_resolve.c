@@ -50,7 +50,7 @@ TEST(resolve_names_frames_and_tells_what_it_could_not)
     sym_resolve_init(&s, &in);
     sym_resolve_run(&s);
     sym_resolve_meta(&s);
-    CHECK(profile_sink(p)->end(profile_sink(p), &e) == 0);
+    CHECK(sink_end(profile_sink(p), &e) == 0);
     CHECK_STR(name_of(p, at_test), "name_of");
     CHECK_STR(name_of(p, at_gone), "[libgone.so]");
     CHECK_STR(name_of(p, outside), "");

@@ -40,7 +40,7 @@ static struct buf sample_file(uint32_t n, bool finish)
     store_writer_flush(w);
     sample_rest(s);
     if (finish)
-        CHECK_EQ(s->end(s, &e), 0);
+        CHECK_EQ(sink_end(s, &e), 0);
     else
         store_writer_flush(w);
     CHECK_EQ(lseek(fd, 0, SEEK_END), store_writer_bytes(w));
@@ -241,11 +241,11 @@ static void write_deep(struct sink *s, uint32_t n)
     sample_definitions(s);
     for (uint32_t leaf = 0; leaf < 64; leaf++)
         for (uint32_t depth = 0; depth < 30; depth++)
-            s->stack(s, depth ? leaf * 30 + depth : 0, 1 + (depth + leaf) % 8);
+            sink_stack(s, depth ? leaf * 30 + depth : 0, 1 + (depth + leaf) % 8);
     for (uint32_t i = 0; i < n; i++) {
         dice = dice * 6364136223846793005u + 1442695040888963407u;
         time += 48000 + (dice >> 33) % 4000;
-        s->sample(s, &(struct sample){ time, 1 + i % 2, 30 * (1 + (uint32_t)(dice >> 40) % 64), 1,
+        sink_sample(s, &(struct sample){ time, 1 + i % 2, 30 * (1 + (uint32_t)(dice >> 40) % 64), 1,
                                        (int32_t)(i % 2), 100000, 1 });
     }
 }
@@ -259,7 +259,7 @@ TEST(store_takes_eight_bytes_for_a_sample_or_less)
     struct err e = { 0 };
 
     write_deep(s, SAMPLES);
-    CHECK_EQ(s->end(s, &e), 0);
+    CHECK_EQ(sink_end(s, &e), 0);
     CHECK(store_writer_bytes(w) <= 8 * SAMPLES + FIXED);
     store_writer_free(w);
     out_close(&o, NULL);
@@ -278,13 +278,13 @@ TEST(store_reads_back_millions_of_records)
     char text[20];
 
     for (uint32_t i = 0; i < STRINGS; i++)
-        s->string(s, text, (size_t)snprintf(text, sizeof text, "name %u", i));
+        sink_string(s, text, (size_t)snprintf(text, sizeof text, "name %u", i));
     for (uint32_t i = 0; i < STRINGS; i++)
-        s->string(s, "", 0);
-    s->frame(s, &(struct frame){ .address = 1 });
+        sink_string(s, "", 0);
+    sink_frame(s, &(struct frame){ .address = 1 });
     for (uint32_t i = 0; i < STACKS; i++)
-        s->stack(s, i / 3, 1);
-    CHECK_EQ(s->end(s, &e), 0);
+        sink_stack(s, i / 3, 1);
+    CHECK_EQ(sink_end(s, &e), 0);
     store_writer_free(w);
     p = read_back(o.buf.data, o.buf.n, &d);
     CHECK(p && !d.bad_chunks && !d.unfinished);
@@ -354,7 +354,7 @@ TEST(store_tells_that_writing_failed)
     struct err e = { 0 };
 
     sample_definitions(s);
-    CHECK_EQ(s->end(s, &e), -1);
+    CHECK_EQ(sink_end(s, &e), -1);
     CHECK_EQ(e.code, ERR_SYSTEM);
     store_writer_free(w);
 }
