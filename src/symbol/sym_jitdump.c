@@ -12,7 +12,7 @@
 #include "base/cursor.h"
 #include "symbol/sym_jitmap.h"
 #include "symbol/sym_locate.h"
-#include "symbol/sym_utf8.h"
+#include "text/utf8.h"
 
 enum { MAGIC = 0x4a695444, HEADER_SIZE = 40, CODE_LOAD = 0, CODE_MOVE = 1, DEBUG_INFO = 2 };
 
@@ -52,7 +52,7 @@ static void read_lines(struct sym_jitdump *d, struct cursor c, struct pending *p
         if (c.failed)
             break;
         if (strcmp(name, "\377") != 0) /* that means: the same file as before */
-            file = sym_utf8_is_clean(name, strlen(name)) ? name : ""; /* V8 may write freed text */
+            file = utf8_is_clean(name, strlen(name)) ? name : ""; /* V8 may write freed text */
         vec_push(&d->line, ((struct sym_jitdump_line){ address, file, line }));
     }
     p->n = d->line.n - p->first;

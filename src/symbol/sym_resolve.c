@@ -7,10 +7,8 @@
 
 #include "base/buf.h"
 #include "symbol/sym_debuginfod.h"
-#include "symbol/sym_utf8.h"
 #include "symbol/symbolizer.h"
-
-enum { CODE_MAX_BYTES = 64 << 10 };
+#include "text/utf8.h"
 
 void sym_resolve_init(struct sym_resolve *s, struct intern *in)
 {
@@ -95,9 +93,9 @@ static uint32_t clean_id(struct intern *in, const char *s, size_t n)
     struct buf b = { 0 };
     uint32_t id;
 
-    if (n == 0 || sym_utf8_is_clean(s, n))
+    if (n == 0 || utf8_is_clean(s, n))
         return n ? intern_string(in, s, n) : 0;
-    sym_utf8_add_clean(&b, s, n);
+    utf8_add_clean(&b, s, n);
     id = intern_string(in, (const char *)b.data, b.n);
     buf_release(&b);
     return id;
@@ -249,7 +247,7 @@ static void send_meta(struct sym_resolve *s, uint32_t module, const char *what, 
     if (!*value)
         return;
     snprintf(key, sizeof key, "symbols.%u.%s", module, what);
-    sym_utf8_add_clean(&b, value, strlen(value));
+    utf8_add_clean(&b, value, strlen(value));
     sink_meta(s->in->out, key, buf_text(&b));
     buf_release(&b);
 }

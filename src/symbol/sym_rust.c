@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
-#include "symbol/sym_utf8.h"
+#include "text/utf8.h"
 
 enum { HASH_PART = 17, PARTS_MAX = 128 };
 
@@ -68,7 +68,10 @@ static bool unescape(struct buf *b, const char *s, size_t n)
             return false;
         x = x * 16 + (uint32_t)(isdigit((unsigned char)s[i]) ? s[i] - '0' : (s[i] | 32) - 'a' + 10);
     }
-    return sym_utf8_add(b, x);
+    if (!utf8_is_printable(x))
+        return false;
+    utf8_add(b, x);
+    return true;
 }
 
 static void add_part(struct buf *b, struct part p)

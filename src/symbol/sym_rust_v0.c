@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "symbol/sym_rust.h"
-#include "symbol/sym_utf8.h"
+#include "text/utf8.h"
 
 enum { DEPTH_MAX = 96, STEPS_MAX = 20000, OUT_MAX = 16384, IDENT_MAX = 1024 };
 
@@ -167,9 +167,11 @@ static bool punycode(struct buf *out, const char *s, size_t n)
         cp[i++] = code;
         count++;
     }
-    for (uint32_t k = 0; k < count; k++)
-        if (!sym_utf8_add(out, cp[k]))
+    for (uint32_t k = 0; k < count; k++) {
+        if (!utf8_is_printable(cp[k]))
             return false;
+        utf8_add(out, cp[k]);
+    }
     return true;
 }
 
@@ -556,8 +558,8 @@ static void number_constant(struct rust *r, char kind)
         say(r, x ? "true" : "false");
     } else if (kind == 'c') {
         say(r, "'");
-        if (!r->quiet && !r->failed && !sym_utf8_add(&r->out, (uint32_t)x))
-            buf_str(&r->out, "?");
+        if (!r->quiet && !r->failed)
+            utf8_add(&r->out, utf8_is_printable((uint32_t)x) ? (uint32_t)x : '?');
         say(r, "'");
     } else if (n > 16) {
         say(r, "0x");

@@ -6,6 +6,7 @@
 
 #include "base/digits.h"
 #include "text/json.h"
+#include "text/utf8.h"
 
 void json_reader_init(struct json_reader *r, const char *text, size_t n)
 {
@@ -55,25 +56,6 @@ static int hex4(struct json_reader *r)
     return x;
 }
 
-static void add_utf8(struct buf *b, uint32_t c)
-{
-    if (c < 0x80) {
-        buf_u8(b, (uint8_t)c);
-    } else if (c < 0x800) {
-        buf_u8(b, (uint8_t)(0xc0 | c >> 6));
-        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
-    } else if (c < 0x10000) {
-        buf_u8(b, (uint8_t)(0xe0 | c >> 12));
-        buf_u8(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
-    } else {
-        buf_u8(b, (uint8_t)(0xf0 | c >> 18));
-        buf_u8(b, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-        buf_u8(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
-    }
-}
-
 static bool unicode_escape(struct json_reader *r)
 {
     int c = hex4(r), low;
@@ -86,13 +68,13 @@ static bool unicode_escape(struct json_reader *r)
         r->at += 2;
         low = hex4(r);
         if (low >= 0xdc00 && low < 0xe000) {
-            add_utf8(&r->scratch,
+            utf8_add(&r->scratch,
                      0x10000u + (((uint32_t)c - 0xd800) << 10) + ((uint32_t)low - 0xdc00));
             return true;
         }
         r->at = before;
     }
-    add_utf8(&r->scratch, c >= 0xd800 && c < 0xe000 ? 0xfffd : (uint32_t)c);
+    utf8_add(&r->scratch, c >= 0xd800 && c < 0xe000 ? 0xfffd : (uint32_t)c);
     return true;
 }
 

@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "text/utf8.h"
+
 enum { WIDTH_UNKNOWN = 80, WIDTH_LEAST = 40 };
 
 static int width_of(int fd)
@@ -51,28 +53,6 @@ void term_end(const struct term *t, struct out *o, enum term_style s)
         out_str(o, "\033[0m");
 }
 
-/* Length of the UTF-8 character at S and its code, or 0 when it is not one. */
-static size_t decode(const unsigned char *s, size_t n, uint32_t *code)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t len = s[0] < 0x80 ? 1 : s[0] >= 0xf0 && s[0] < 0xf8 ? 4
-                 : s[0] >= 0xe0 && s[0] < 0xf0                 ? 3
-                 : s[0] >= 0xc2 && s[0] < 0xe0                 ? 2
-                                                               : 0;
-
-    if (!len || len > n)
-        return 0;
-    *code = len == 1 ? s[0] : s[0] & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        *code = *code << 6 | (s[i] & 0x3f);
-    }
-    if (*code < least[len] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
-        return 0;
-    return len;
-}
-
 struct range {
     uint32_t first, last;
 };
@@ -107,7 +87,7 @@ static int columns_of(uint32_t code)
 size_t term_char(const char *s, size_t n, int *columns)
 {
     uint32_t code;
-    size_t len = decode((const unsigned char *)s, n, &code);
+    size_t len = utf8_decode((const unsigned char *)s, n, &code);
 
     *columns = len ? columns_of(code) : 1;
     return len ? len : 1;
@@ -130,7 +110,7 @@ void term_clean(char *s, size_t n)
 {
     for (size_t i = 0; i < n;) {
         uint32_t code;
-        size_t len = decode((const unsigned char *)s + i, n - i, &code);
+        size_t len = utf8_decode((const unsigned char *)s + i, n - i, &code);
 
         /* C0, DEL, C1, and the marks that turn the direction of text around */
         if (!len || code < 0x20 || (code >= 0x7f && code < 0xa0) ||

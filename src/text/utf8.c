@@ -1,7 +1,6 @@
 /* utf8.c - see utf8.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "text/utf8.h"
 
-#include <stdint.h>
 #include <string.h>
 
 size_t utf8_length(const unsigned char *s, size_t n)
@@ -19,6 +18,32 @@ size_t utf8_length(const unsigned char *s, size_t n)
         (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
         return 0;
     return len;
+}
+
+size_t utf8_decode(const unsigned char *s, size_t n, uint32_t *code)
+{
+    size_t len = utf8_length(s, n);
+
+    *code = len == 0 ? 0 : len == 1 ? s[0] : s[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++)
+        *code = *code << 6 | (s[i] & 0x3f);
+    return len;
+}
+
+void utf8_add(struct buf *out, uint32_t code)
+{
+    unsigned more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    static const uint8_t lead[] = { 0, 0xc0, 0xe0, 0xf0 };
+
+    buf_u8(out, (uint8_t)(lead[more] | code >> 6 * more));
+    while (more--)
+        buf_u8(out, (uint8_t)(0x80 | (code >> 6 * more & 0x3f)));
+}
+
+bool utf8_is_printable(uint32_t code)
+{
+    return code >= 0x20 && !(code >= 0x7f && code < 0xa0) && code <= 0x10ffff &&
+           !(code >= 0xd800 && code < 0xe000);
 }
 
 bool utf8_is_valid(const char *s, size_t n)
@@ -42,5 +67,43 @@ void utf8_repair(struct buf *out, const char *s, size_t n)
     for (size_t i = 0, k; i < n; i += k ? k : 1) {
         k = utf8_length((const unsigned char *)s + i, n - i);
         buf_add(out, k ? s + i : "\xef\xbf\xbd", k ? k : 3);
+    }
+}
+
+/* Length of the printable character at S, 0 when it is not one. */
+static size_t clean_length(const char *s, size_t n)
+{
+    uint32_t code;
+    size_t len = utf8_decode((const unsigned char *)s, n, &code);
+
+    return utf8_is_printable(code) ? len : 0;
+}
+
+/* Eight bytes from space to '~', as nearly all names are. */
+static bool is_plain_word(const char *s)
+{
+    uint64_t x;
+
+    memcpy(&x, s, 8);
+    return !((x | (x - 0x2020202020202020u) | (x + 0x0101010101010101u)) & 0x8080808080808080u);
+}
+
+bool utf8_is_clean(const char *s, size_t n)
+{
+    size_t i = 0;
+
+    while (n - i >= 8 && is_plain_word(s + i))
+        i += 8;
+    for (size_t k; i < n; i += k)
+        if (!(k = clean_length(s + i, n - i)))
+            return false;
+    return true;
+}
+
+void utf8_add_clean(struct buf *out, const char *s, size_t n)
+{
+    for (size_t i = 0, k; i < n; i += k ? k : 1) {
+        k = clean_length(s + i, n - i);
+        buf_add(out, k ? s + i : "?", k ? k : 1);
     }
 }

@@ -1,5 +1,4 @@
 /* test_demangle.c - C++ and Rust names.  SPDX-License-Identifier: Apache-2.0 */
-#include "symbol/sym_utf8.h"
 #include "symbol/symbol.h"
 #include "test.h"
 
@@ -72,29 +71,4 @@ TEST(demangle_rust_v0_is_bounded)
     check("_RB_", NULL);
     check("_RINvC1a1bTB7_B7_B7_B7_EE", NULL);
     check("_RNvC99999999999999999999foo", NULL);
-}
-
-TEST(utf8_only_clean_text_leaves)
-{
-    static const struct {
-        const char *in, *out;
-    } texts[] = {
-        { "plain ASCII, longer than a word", "plain ASCII, longer than a word" },
-        { "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x99\x82", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x99\x82" },
-        { "12345678\x01tab\tdel\x7f", "12345678?tab?del?" },
-        { "\xc3", "?" },
-        { "\xc0\x80\xed\xa0\x80", "?????" },
-        { "\xf4\x90\x80\x80", "????" },
-        { "12345678\xff", "12345678?" },
-    };
-
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct buf b = { 0 };
-
-        sym_utf8_add_clean(&b, texts[i].in, strlen(texts[i].in));
-        CHECK_STR(buf_text(&b), texts[i].out);
-        CHECK_EQ(sym_utf8_is_clean(texts[i].in, strlen(texts[i].in)),
-                 strcmp(texts[i].in, texts[i].out) == 0);
-        buf_release(&b);
-    }
 }

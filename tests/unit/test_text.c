@@ -130,6 +130,49 @@ TEST(table_on_a_terminal_fits_its_width)
     table_release(&t);
 }
 
+TEST(utf8_decode_gives_back_every_code_point_that_utf8_add_wrote)
+{
+    for (uint32_t code = 0; code <= 0x10ffff; code++) {
+        bool surrogate = code >= 0xd800 && code < 0xe000;
+        struct buf b = { 0 };
+        uint32_t back;
+        size_t n;
+
+        utf8_add(&b, code);
+        n = utf8_decode(b.data, b.n, &back);
+        if (n != (surrogate ? 0 : b.n) || back != (surrogate ? 0 : code))
+            CHECK_EQ(back, code);
+        if (b.n > 1 && utf8_length(b.data, b.n - 1))
+            CHECK_EQ(code, 0); /* a sequence cut short is not one */
+        buf_release(&b);
+    }
+}
+
+TEST(utf8_only_clean_text_leaves)
+{
+    static const struct {
+        const char *in, *out;
+    } texts[] = {
+        { "plain ASCII, longer than a word", "plain ASCII, longer than a word" },
+        { "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x99\x82", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x99\x82" },
+        { "12345678\x01tab\tdel\x7f", "12345678?tab?del?" },
+        { "\xc3", "?" },
+        { "\xc0\x80\xed\xa0\x80", "?????" },
+        { "\xf4\x90\x80\x80", "????" },
+        { "12345678\xff", "12345678?" },
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct buf b = { 0 };
+
+        utf8_add_clean(&b, texts[i].in, strlen(texts[i].in));
+        CHECK_STR(buf_text(&b), texts[i].out);
+        CHECK_EQ(utf8_is_clean(texts[i].in, strlen(texts[i].in)),
+                 strcmp(texts[i].in, texts[i].out) == 0);
+        buf_release(&b);
+    }
+}
+
 TEST(utf8_repair_puts_one_mark_for_each_byte_that_is_no_text)
 {
     struct buf b = { 0 };
