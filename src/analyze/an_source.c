@@ -188,7 +188,7 @@ struct builder {
     const struct an_source_query *q;
     const struct profile *p;
     unsigned char *covered; /* by function id - 1 */
-    VEC(struct an_line) line;
+    VEC(struct an_source_line) line;
     struct umap line_at;     /* line number + 1 -> index + 1 */
     struct umap inlined_at;  /* (line, function) -> index + 1 */
     VEC(uint32_t) stamp;     /* by line index: stack that last counted it */
@@ -204,7 +204,7 @@ static uint32_t line_index(struct builder *b, uint32_t line)
 
     if (i)
         return i - 1;
-    *vec_add(&b->line) = (struct an_line){ .line = line };
+    *vec_add(&b->line) = (struct an_source_line){ .line = line };
     vec_push(&b->stamp, 0);
     umap_put(&b->line_at, (uint64_t)line + 1, (uint32_t)b->line.n);
     return (uint32_t)b->line.n - 1;
@@ -375,7 +375,7 @@ static void add_all_code(struct builder *b)
 
 static int line_order(const void *a, const void *b)
 {
-    const struct an_line *x = a, *y = b;
+    const struct an_source_line *x = a, *y = b;
 
     return x->line < y->line ? -1 : x->line > y->line;
 }
@@ -437,7 +437,7 @@ static void link_parts(struct an_listing *l)
     if (l->inlined.n)
         qsort(l->inlined.v, l->inlined.n, sizeof *l->inlined.v, inlined_order);
     for (size_t i = 0; i < l->line.n; i++) {
-        struct an_line *line = &l->line.v[i];
+        struct an_source_line *line = &l->line.v[i];
 
         line->first_inlined = (uint32_t)in;
         while (in < l->inlined.n && l->inlined.v[in].line == line->line)

@@ -13,7 +13,7 @@
 #include "disasm/disasm.h"
 #include "analyze/an_view.h"
 
-struct an_line {
+struct an_source_line {
     uint32_t line;
     int64_t self, total;
     uint32_t first_inlined, n_inlined; /* into inlined[] */
@@ -36,7 +36,7 @@ struct an_instr {
 struct an_listing {
     const char *name, *file, *module; /* in the profile; "" when unknown */
     int64_t self, total;              /* of all its functions together */
-    VEC(struct an_line) line;         /* by number; those with cost or code */
+    VEC(struct an_source_line) line;  /* by number; those with cost or code */
     VEC(struct an_inlined) inlined;   /* by line, dearest first */
     VEC(struct an_instr) instr;       /* by line, then address */
     const char *no_code;              /* "" or why there are no instructions */

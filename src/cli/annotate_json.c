@@ -15,7 +15,7 @@ static void put_cost(struct json *j, const struct annotate_view *v, const char *
 }
 
 static void put_inlined(struct json *j, const struct annotate_view *v, const struct an_listing *l,
-                        const struct an_line *line)
+                        const struct an_source_line *line)
 {
     json_key(j, "inlined");
     json_array(j);
@@ -32,7 +32,7 @@ static void put_inlined(struct json *j, const struct annotate_view *v, const str
 }
 
 static void put_instructions(struct json *j, const struct annotate_view *v,
-                             const struct an_listing *l, const struct an_line *line)
+                             const struct an_listing *l, const struct an_source_line *line)
 {
     char address[24];
 
@@ -56,7 +56,7 @@ static void put_instructions(struct json *j, const struct annotate_view *v,
 }
 
 static void put_line(struct json *j, const struct annotate_view *v, const struct an_listing *l,
-                     const struct an_line *line)
+                     const struct an_source_line *line)
 {
     size_t n;
     const char *s = an_listing_text(l, line->line, &n);

@@ -75,7 +75,7 @@ static void put_cut(struct printer *w, const char *text, size_t before)
     buf_release(&b);
 }
 
-static void put_inlined(struct printer *w, const struct an_line *line)
+static void put_inlined(struct printer *w, const struct an_source_line *line)
 {
     struct buf text = { 0 };
 
@@ -161,14 +161,14 @@ static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
     free(gutter);
 }
 
-static bool is_hot(const struct printer *w, const struct an_line *line)
+static bool is_hot(const struct printer *w, const struct an_source_line *line)
 {
     double least = w->v->min_pct;
 
     return pct(w, line->self) >= least || (line->n_inlined && pct(w, line->total) >= least);
 }
 
-static void put_line(struct printer *w, uint32_t number, const struct an_line *line)
+static void put_line(struct printer *w, uint32_t number, const struct an_source_line *line)
 {
     size_t n;
     const char *s = an_listing_text(w->l, number, &n);
@@ -187,7 +187,7 @@ static void put_line(struct printer *w, uint32_t number, const struct an_line *l
         put_code(w, &w->l->instr.v[line->first_instr], line->n_instr);
 }
 
-static bool is_shown(const struct printer *w, const struct an_line *line)
+static bool is_shown(const struct printer *w, const struct an_source_line *line)
 {
     return pct(w, line->self) >= 0.005 || pct(w, line->total) >= 0.005;
 }
@@ -198,7 +198,7 @@ static void put_lines(struct printer *w)
     uint32_t next = 0;
 
     for (size_t i = 0; i < w->l->line.n; i++) {
-        const struct an_line *line = &w->l->line.v[i];
+        const struct an_source_line *line = &w->l->line.v[i];
         uint32_t from = line->line > CONTEXT ? line->line - CONTEXT : 1;
         uint32_t until = line->line + CONTEXT;
 

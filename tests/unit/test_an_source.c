@@ -77,7 +77,7 @@ static void tear_down(struct fixture *f)
     profile_free(f->p);
 }
 
-static const struct an_line *line_of(const struct an_listing *l, uint32_t number)
+static const struct an_source_line *line_of(const struct an_listing *l, uint32_t number)
 {
     for (size_t i = 0; i < l->line.n; i++)
         if (l->line.v[i].line == number)
@@ -112,7 +112,7 @@ TEST(an_source_puts_instructions_below_their_lines)
 {
     struct fixture f;
     struct an_listing l;
-    const struct an_line *line;
+    const struct an_source_line *line;
 
     if (*disasm_refusal("x86_64"))
         test_skip("built without a disassembler");
