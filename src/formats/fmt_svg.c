@@ -11,8 +11,8 @@
 
 #include "analyze/an_flat.h"
 #include "analyze/an_tree.h"
+#include "formats/abbreviate.h"
 #include "formats/formats.h"
-#include "formats/label.h"
 #include "formats/palette.h"
 #include "formats/web.h"
 #include "text/human.h"
@@ -134,7 +134,7 @@ static void put_label(struct out *o, const char *name, double x, double y, doubl
 
     if (room < 2)
         return;
-    label_of(&label, name, room);
+    abbreviate(&label, name, room);
     out_printf(o, "<text x=\"%.1f\" y=\"%.1f\">", x + 3, y + 12);
     put_text(o, (const char *)label.data, label.n);
     out_str(o, "</text>");

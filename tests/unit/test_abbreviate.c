@@ -1,18 +1,18 @@
-/* test_label.c - names cut to what fits.  SPDX-License-Identifier: Apache-2.0 */
+/* test_abbreviate.c - names cut to what fits.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
-#include "formats/label.h"
+#include "formats/abbreviate.h"
 
 static void check_label(const char *name, size_t room, const char *want)
 {
     struct buf b = { 0 };
 
-    label_of(&b, name, room);
+    abbreviate(&b, name, room);
     CHECK_STR(buf_text(&b), want);
     buf_release(&b);
 }
 
-TEST(label_shortens_a_name_to_what_fits)
+TEST(abbreviate_shortens_a_name_to_what_fits)
 {
     static const char name[] = "std::map<int, std::vector<X>>::find(int const&) const";
 
@@ -25,7 +25,7 @@ TEST(label_shortens_a_name_to_what_fits)
     check_label("main", 3, "ma…");
 }
 
-TEST(label_keeps_names_that_only_look_like_calls_and_whole_characters)
+TEST(abbreviate_keeps_names_that_only_look_like_calls_and_whole_characters)
 {
     check_label("operator()(int)", 15, "operator()(int)");
     check_label("<alloc::vec::Vec<T>>::push", 6, "…push");

@@ -1,5 +1,5 @@
-/* label.c - see label.h.  SPDX-License-Identifier: Apache-2.0 */
-#include "formats/label.h"
+/* abbreviate.c - see abbreviate.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/abbreviate.h"
 
 #include <stdbool.h>
 
@@ -70,7 +70,7 @@ static void put_fitting(struct buf *out, const char *text, size_t room)
     put_cut(out, *inner ? inner : text, room);
 }
 
-void label_of(struct buf *out, const char *name, size_t room)
+void abbreviate(struct buf *out, const char *name, size_t room)
 {
     struct buf brief = { 0 };
 
