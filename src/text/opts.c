@@ -10,7 +10,7 @@
 
 static bool takes_value(const struct option *o)
 {
-    return o->type != OPT_FLAG && o->type != OPT_NO_FLAG;
+    return o->type != OPT_FLAG;
 }
 
 static const struct option *find(const struct opts_table *t, const char *name, size_t n,
@@ -86,8 +86,7 @@ static int set(const struct option *o, void *at, const char *value, struct err *
 
     switch (o->type) {
     case OPT_FLAG:
-    case OPT_NO_FLAG:
-        *(bool *)at = o->type == OPT_FLAG;
+        *(bool *)at = true;
         return 0;
     case OPT_STR:
     case OPT_OPT_STR:

@@ -11,7 +11,6 @@
 
 enum option_type {
     OPT_FLAG,     /* bool: set true */
-    OPT_NO_FLAG,  /* bool: set false */
     OPT_STR,      /* const char * into argv */
     OPT_OPT_STR,  /* const char *; the value may be missing ("" then): -gfp, -g, --call-graph=fp */
     OPT_LIST,     /* struct opt_list: may be given often */
