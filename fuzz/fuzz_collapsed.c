@@ -13,8 +13,11 @@ static void write_as(const struct format *f, const struct profile *p, bool inver
     struct export_options opt = { .inverted = inverted };
     struct out o = out_memory();
     struct err e = { 0 };
+    struct an_view v;
 
-    f->write(p, &opt, &o, &e);
+    if (an_view_open(&v, p, NULL, f->view, &e) == 0)
+        f->write(&v, &opt, &o, &e);
+    an_view_release(&v);
     out_close(&o, NULL);
 }
 

@@ -18,9 +18,11 @@ static void fuzz_write(const struct format *f, const struct profile *p)
     struct export_options opt = { 0 };
     struct out o = out_memory();
     struct err e = { 0 };
+    struct an_view v;
 
-    if (f->write)
-        f->write(p, &opt, &o, &e);
+    if (an_view_open(&v, p, NULL, f->view, &e) == 0 && f->write)
+        f->write(&v, &opt, &o, &e);
+    an_view_release(&v);
     out_close(&o, NULL);
 }
 

@@ -133,7 +133,7 @@ static int open_named(struct an_view *v, const char *name, enum an_view_way way,
         return no_such_metric(v->profile, name, e);
     if (way == AN_VIEW_KINDS && !v->waiting)
         split_waits(v);
-    v->keep_notes = v->all_threads = way == AN_VIEW_PLAIN;
+    v->keep_notes = v->all_threads = way != AN_VIEW_KINDS;
     return 0;
 }
 
@@ -143,8 +143,10 @@ int an_view_open(struct an_view *v, const struct profile *p, const char *name,
     *v = an_view_of(p, p->metric.n > 0);
     if (name)
         return open_named(v, name, way, e);
-    if (way == AN_VIEW_KINDS && open_wall(v) && has_samples(p, v->waiting))
+    if (way != AN_VIEW_PLAIN && open_wall(v) && has_samples(p, v->waiting)) {
+        v->keep_notes = v->all_threads = way != AN_VIEW_KINDS;
         return 0;
+    }
     an_view_release(v);
     *v = an_view_of(p, p->metric.n > 0);
     if (p->sample.n && !has_samples(p, v->metric))
@@ -152,6 +154,28 @@ int an_view_open(struct an_view *v, const struct profile *p, const char *name,
     if (way == AN_VIEW_KINDS)
         split_waits(v);
     return 0;
+}
+
+void an_view_narrow(struct an_view *v, struct profile *p)
+{
+    uint32_t *as = mem_zalloc((p->metric.n + 1) * sizeof *as), kept = 0;
+    size_t samples = 0;
+
+    for (uint32_t id = 1; id <= p->metric.n; id++)
+        if (id == v->metric || id == v->waiting) {
+            p->metric.v[kept] = p->metric.v[id - 1];
+            as[id] = ++kept;
+        }
+    p->metric.n = kept;
+    for (size_t i = 0; i < p->sample.n; i++)
+        if (as[p->sample.v[i].metric]) {
+            p->sample.v[samples] = p->sample.v[i];
+            p->sample.v[samples++].metric = as[p->sample.v[i].metric];
+        }
+    p->sample.n = samples;
+    v->metric = as[v->metric];
+    v->waiting = as[v->waiting];
+    free(as);
 }
 
 void an_view_release(struct an_view *v)

@@ -30,6 +30,7 @@ enum an_view_way {
     /* Without a name the first metric with samples; stacks keep their notes, idle threads
      * their waits. */
     AN_VIEW_PLAIN,
+    AN_VIEW_BOTH,  /* the same, but without a name "wall" where that can be */
     AN_VIEW_KINDS, /* without a name "wall" where that can be; waits are seen by kind */
 };
 
@@ -39,6 +40,9 @@ struct an_view an_view_of(const struct profile *p, uint32_t metric);
 int an_view_open(struct an_view *v, const struct profile *p, const char *name,
                  enum an_view_way way, struct err *e);
 void an_view_release(struct an_view *v);
+
+/* Leave the metrics of V alone in P, which is V's profile. */
+void an_view_narrow(struct an_view *v, struct profile *p);
 
 const char *an_view_name(const struct an_view *v); /* "" when there is no metric */
 const char *an_view_unit(const struct an_view *v);

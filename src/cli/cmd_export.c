@@ -66,7 +66,7 @@ static int export_run(void *args, const struct opts_rest *rest, struct err *e)
     const struct export_args *a = args;
     const struct format *f;
     struct profile *p;
-    struct export_options options = { .metric = a->filters.metric, .title = a->title };
+    struct export_options options = { .title = a->title };
     struct an_view v = { 0 };
     int rc;
 
@@ -80,9 +80,11 @@ static int export_run(void *args, const struct opts_rest *rest, struct err *e)
     p = input_open(rest, e);
     if (!p)
         return -1;
-    rc = filters_apply(&a->filters, p, AN_VIEW_PLAIN, &v, e);
+    rc = filters_apply(&a->filters, p, f->view, &v, e);
+    if (rc == 0 && a->filters.metric && f->all_metrics)
+        an_view_narrow(&v, p);
     if (rc == 0)
-        rc = output_write(a->output, f, p, &options, e);
+        rc = output_write(a->output, f, &v, &options, e);
     an_view_release(&v);
     profile_free(p);
     return rc;

@@ -63,10 +63,10 @@ static int flame_run(void *args, const struct opts_rest *rest, struct err *e)
         return -1;
     p = input_open(rest, e);
     if (p && filters_apply(&a->filters, p, AN_VIEW_KINDS, &v, e) == 0) {
-        opt.metric = an_view_name(&v);
+        v.keep_notes = true; /* a picture shows what a wait is for as its leaf */
         opt.title = a->title ? a->title : profile_meta(p, "command");
         opt.min_pct = a->filters.min_pct > 0 ? a->filters.min_pct : 0;
-        rc = output_write(output, f, p, &opt, e);
+        rc = output_write(output, f, &v, &opt, e);
     }
     if (rc == 0 && (!a->output || rest->command) && strcmp(output, "-") != 0)
         fprintf(stderr, "wrote %s\n", output);

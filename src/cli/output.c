@@ -49,7 +49,7 @@ int output_close(struct output *o, bool good, struct err *e)
     return rc;
 }
 
-int output_write(const char *path, const struct format *f, const struct profile *p,
+int output_write(const char *path, const struct format *f, const struct an_view *v,
                  const struct export_options *opt, struct err *e)
 {
     struct output o;
@@ -59,7 +59,7 @@ int output_write(const char *path, const struct format *f, const struct profile 
     if (output_open(&o, path, e) < 0)
         return -1;
     out = out_fd(o.fd);
-    rc = f->write(p, opt, &out, e);
+    rc = f->write(v, opt, &out, e);
     if (out_close(&out, e) < 0)
         rc = -1;
     return output_close(&o, rc == 0, e);

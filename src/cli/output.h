@@ -24,8 +24,8 @@ int output_open(struct output *o, const char *path, struct err *e); /* NULL is "
 /* -1 when not GOOD, with the path before E's message. */
 int output_close(struct output *o, bool good, struct err *e);
 
-/* Write P as F to PATH. */
-int output_write(const char *path, const struct format *f, const struct profile *p,
+/* Write V as F to PATH. */
+int output_write(const char *path, const struct format *f, const struct an_view *v,
                  const struct export_options *opt, struct err *e);
 
 /* An earlier file of the name becomes PATH.old; or with BACK the other way. */

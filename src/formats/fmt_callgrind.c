@@ -154,9 +154,10 @@ static void put_function(struct writer *w, uint32_t label)
         put_call(w, i - 1);
 }
 
-static int callgrind_write(const struct profile *p, const struct export_options *o,
-                           struct out *out, struct err *e)
+static int callgrind_write(const struct an_view *v, const struct export_options *o, struct out *out,
+                           struct err *e)
 {
+    const struct profile *p = v->profile;
     struct writer w = { .p = p, .out = out };
 
     if (!p->metric.n)
@@ -218,5 +219,6 @@ const struct format format_callgrind = {
     .about = "callgrind (kcachegrind, callgrind_annotate)",
     .recognise = recognise,
     .import = import,
+    .all_metrics = true,
     .write = callgrind_write,
 };

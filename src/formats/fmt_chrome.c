@@ -92,12 +92,12 @@ static void put_counter(struct trace_writer *t, int64_t pid, const struct counte
     json_end_object(j);
 }
 
-static int chrome_write(const struct profile *p, const struct export_options *o, struct out *out,
+static int chrome_write(const struct an_view *v, const struct export_options *o, struct out *out,
                         struct err *e)
 {
+    const struct profile *p = v->profile;
     struct writer w = { .trace = { put_track, put_call, put_counter, p }, .j = { .out = out } };
     const char *title = o->title ? o->title : profile_meta(p, "command");
-    int rc;
 
     json_object(&w.j);
     json_put_str(&w.j, "displayTimeUnit", "ns");
@@ -109,11 +109,11 @@ static int chrome_write(const struct profile *p, const struct export_options *o,
     json_end_object(&w.j);
     json_key(&w.j, "traceEvents");
     json_array(&w.j);
-    rc = trace_write(&w.trace, o, e);
+    trace_write(&w.trace, v);
     json_end_array(&w.j);
     json_end_object(&w.j);
     out_char(out, '\n');
-    return rc;
+    return 0;
 }
 
 const struct format format_chrome = {
@@ -122,5 +122,6 @@ const struct format format_chrome = {
     .about = "Chrome trace events (Perfetto, chrome://tracing, spall)",
     .recognise = chrome_recognise,
     .import = chrome_import,
+    .view = AN_VIEW_BOTH,
     .write = chrome_write,
 };

@@ -57,21 +57,19 @@ static int64_t weight_of_one(const struct profile *p, uint32_t metric)
     return one ? one : 1;
 }
 
-static int collapsed_write(const struct profile *p, const struct export_options *opt,
-                           struct out *o, struct err *e)
+static int collapsed_write(const struct an_view *v, const struct export_options *opt, struct out *o,
+                           struct err *e)
 {
-    struct an_view v;
+    const struct profile *p = v->profile;
     struct an_symbols s;
     struct an_tree t;
     uint32_t *rank, *order;
     int64_t *self, one;
 
-    if (an_view_open(&v, p, opt->metric, AN_VIEW_PLAIN, e) < 0)
-        return -1;
-    one = v.waiting ? 1 : weight_of_one(p, v.metric);
+    one = v->waiting ? 1 : weight_of_one(p, v->metric);
     an_symbols_init(&s, p);
     an_tree_build(&t, &s, NULL);
-    self = an_tree_self(&t, &v, NULL);
+    self = an_tree_self(&t, v, NULL);
     rank = an_tree_ranks(&s);
     order = an_tree_order(&t, rank);
     for (size_t i = 1; i < t.trie.node.n; i++) {
@@ -87,7 +85,6 @@ static int collapsed_write(const struct profile *p, const struct export_options 
     free(self);
     an_tree_release(&t);
     an_symbols_release(&s);
-    an_view_release(&v);
     return 0;
 }
 

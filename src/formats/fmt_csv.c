@@ -77,9 +77,10 @@ static void put_stack(const struct an_tree *t, const struct an_symbols *s, uint3
     vec_release(&up);
 }
 
-static int csv_write(const struct profile *p, const struct export_options *opt, struct out *o,
+static int csv_write(const struct an_view *v, const struct export_options *opt, struct out *o,
                      struct err *e)
 {
+    const struct profile *p = v->profile;
     struct an_symbols symbols;
     struct an_tree tree;
     struct rows rows;
@@ -107,5 +108,6 @@ const struct format format_csv = {
     .name = "csv",
     .extension = ".csv",
     .about = "comma-separated values, a line per thread and stack",
+    .all_metrics = true,
     .write = csv_write,
 };

@@ -12,9 +12,10 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     return store_read(in->data, in->size, out, NULL, e);
 }
 
-static int write_file(const struct profile *p, const struct export_options *o, struct out *out,
+static int write_file(const struct an_view *v, const struct export_options *o, struct out *out,
                       struct err *e)
 {
+    const struct profile *p = v->profile;
     struct store_writer *w = store_writer_to(out);
     struct sink *s = store_writer_sink(w);
     int rc;
@@ -31,5 +32,6 @@ const struct format format_fathom = {
     .about = "fathom's own file",
     .recognise = recognise,
     .import = import,
+    .all_metrics = true,
     .write = write_file,
 };

@@ -408,19 +408,17 @@ static void release(struct writer *w)
     vec_release(&w->first_span_of);
 }
 
-static int firefox_write(const struct profile *p, const struct export_options *o, struct out *out,
+static int firefox_write(const struct an_view *v, const struct export_options *o, struct out *out,
                          struct err *e)
 {
+    const struct profile *p = v->profile;
     struct writer w = { .j = { .out = out }, .p = p };
-    struct export_options both = { .title = o->title };
 
-    if (timeline_is_wall(p, o->metric))
-        o = &both;
-    w.metric = export_metric(p, o, e);
+    w.metric = export_metric(v, e);
     if (!w.metric)
         return -1;
     an_symbols_init(&w.symbols, p);
-    timeline_build(&w.line, p, w.metric, o->metric ? 0 : timeline_waiting(p, w.metric));
+    timeline_build(&w.line, v);
     choose_threads(&w);
     w.start_ns = first_time(&w);
     json_object(&w.j);
@@ -444,5 +442,6 @@ const struct format format_firefox = {
     .name = "firefox",
     .extension = ".firefox.json",
     .about = "Firefox Profiler's processed profile",
+    .view = AN_VIEW_BOTH,
     .write = firefox_write,
 };

@@ -207,9 +207,10 @@ static const struct table {
     { "spans", put_spans, false },        { "counters", put_counters, false },
 };
 
-static int json_write(const struct profile *p, const struct export_options *o, struct out *out,
+static int json_write(const struct an_view *v, const struct export_options *o, struct out *out,
                       struct err *e)
 {
+    const struct profile *p = v->profile;
     struct writer w = { .j = { .out = out }, .p = p };
 
     json_object(&w.j);
@@ -237,5 +238,6 @@ const struct format format_json = {
     .name = "json",
     .extension = ".json",
     .about = "everything, as plain JSON tables",
+    .all_metrics = true,
     .write = json_write,
 };

@@ -209,14 +209,14 @@ static void put_counter(struct trace_writer *trace, int64_t pid, const struct co
     flush(w);
 }
 
-static int perfetto_write(const struct profile *p, const struct export_options *o,
-                          struct out *out, struct err *e)
+static int perfetto_write(const struct an_view *v, const struct export_options *o, struct out *out,
+                          struct err *e)
 {
+    const struct profile *p = v->profile;
     struct writer w = { .trace = { put_track, put_call, put_counter, p }, .out = out };
-    int rc;
 
     intern_init(&w.names, &w.nowhere);
-    rc = trace_write(&w.trace, o, e);
+    trace_write(&w.trace, v);
     end_until(&w, UINT64_MAX);
     flush(&w);
     buf_release(&w.b);
@@ -224,12 +224,13 @@ static int perfetto_write(const struct profile *p, const struct export_options *
     umap_release(&w.counter_of);
     vec_release(&w.open);
     intern_release(&w.names);
-    return rc;
+    return 0;
 }
 
 const struct format format_perfetto = {
     .name = "perfetto",
     .extension = ".perfetto-trace",
     .about = "Perfetto's trace protobuf",
+    .view = AN_VIEW_BOTH,
     .write = perfetto_write,
 };

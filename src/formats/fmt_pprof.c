@@ -304,9 +304,10 @@ static bool has_samples_column(const struct profile *p)
     return p->metric.n && strcmp(profile_string(p, p->metric.v[0].name), "samples") == 0;
 }
 
-static int pprof_write(const struct profile *p, const struct export_options *opt, struct out *out,
+static int pprof_write(const struct an_view *v, const struct export_options *opt, struct out *out,
                        struct err *e)
 {
+    const struct profile *p = v->profile;
     struct sink nowhere = { 0 };
     struct writer w = { .p = p, .counts = !has_samples_column(p) };
 
@@ -334,5 +335,6 @@ const struct format format_pprof = {
     .about = "pprof (Go, Pyroscope, Parca)",
     .recognise = pprof_recognise,
     .import = pprof_import,
+    .all_metrics = true,
     .write = pprof_write,
 };

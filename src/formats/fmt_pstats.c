@@ -247,10 +247,11 @@ static void chain_callers(struct writer *w, const uint32_t *order)
     free(calls);
 }
 
-static int pstats_write(const struct profile *p, const struct export_options *o, struct out *out,
+static int pstats_write(const struct an_view *v, const struct export_options *o, struct out *out,
                         struct err *e)
 {
-    uint32_t metric = export_metric(p, o, e);
+    const struct profile *p = v->profile;
+    uint32_t metric = export_metric(v, e);
     struct writer w = { .metric = metric - 1, .calls = profile_find_metric(p, "calls") };
     uint32_t *order;
     bool empty;

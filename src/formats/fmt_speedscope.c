@@ -101,19 +101,17 @@ static void write_run(struct json *j, struct labels *l, const struct metric *m,
     buf_release(&name);
 }
 
-static void write_profiles(struct json *j, struct labels *l, const struct export_options *o)
+static void write_profiles(struct json *j, struct labels *l)
 {
     const struct profile *p = l->symbols.profile;
-    uint32_t only = o->metric ? profile_find_metric(p, o->metric) : 0;
 
     json_key(j, "profiles");
     json_array(j);
     for (uint32_t metric = 1; metric <= p->metric.n; metric++) {
+        struct an_view v = an_view_of(p, metric);
         struct timeline t;
 
-        if (only && metric != only)
-            continue;
-        timeline_build(&t, p, metric, 0);
+        timeline_build(&t, &v);
         for (size_t i = 0; i < t.run.n; i++) {
             drop_negative(&t, &t.run.v[i]);
             if (t.run.v[i].n)
@@ -124,9 +122,10 @@ static void write_profiles(struct json *j, struct labels *l, const struct export
     json_end_array(j);
 }
 
-static int speedscope_write(const struct profile *p, const struct export_options *o,
+static int speedscope_write(const struct an_view *v, const struct export_options *o,
                             struct out *out, struct err *e)
 {
+    const struct profile *p = v->profile;
     struct json j = { .out = out };
     struct labels l;
     const char *title = o->title ? o->title : profile_meta(p, "command");
@@ -137,7 +136,7 @@ static int speedscope_write(const struct profile *p, const struct export_options
     json_put_str(&j, "exporter", SPEEDSCOPE_EXPORTER);
     json_put_str(&j, "name", *title ? title : "fathom");
     json_put_u64(&j, "activeProfileIndex", 0);
-    write_profiles(&j, &l, o);
+    write_profiles(&j, &l);
     write_frames(&j, &l); /* last: by now all that were used are known */
     json_end_object(&j);
     out_char(out, '\n');
@@ -151,5 +150,6 @@ const struct format format_speedscope = {
     .about = "speedscope",
     .recognise = speedscope_recognise,
     .import = speedscope_import,
+    .all_metrics = true,
     .write = speedscope_write,
 };

@@ -273,26 +273,22 @@ static void draw(struct picture *p, struct out *o)
     free(rank);
 }
 
-static int svg_write(const struct profile *profile, const struct export_options *opt,
-                     struct out *o, struct err *e)
+static int svg_write(const struct an_view *v, const struct export_options *opt, struct out *o,
+                     struct err *e)
 {
-    struct an_view view;
     struct an_symbols symbols;
     struct an_tree tree, inverted;
     int64_t *self, *total;
     struct picture p = { .symbols = &symbols, .tree = &tree, .inverted = opt->inverted };
 
-    if (an_view_open(&view, profile, opt->metric, AN_VIEW_PLAIN, e) < 0)
-        return -1;
     p.min_px = fmax(opt->all ? 0 : MIN_PX, opt->min_pct / 100 * (WIDTH - 2 * PAD));
     p.title = opt->title && *opt->title ? opt->title : "Flame graph";
-    view.all_threads = opt->all_threads;
-    p.unit = an_view_unit(&view);
-    p.metric = an_view_name(&view);
-    p.samples = an_sum_of(&view).samples;
-    an_symbols_init(&symbols, profile);
+    p.unit = an_view_unit(v);
+    p.metric = an_view_name(v);
+    p.samples = an_sum_of(v).samples;
+    an_symbols_init(&symbols, v->profile);
     an_tree_build(&tree, &symbols, NULL);
-    self = an_tree_self(&tree, &view, NULL);
+    self = an_tree_self(&tree, v, NULL);
     if (opt->inverted) {
         int64_t *from_leaf;
 
@@ -312,7 +308,6 @@ static int svg_write(const struct profile *profile, const struct export_options 
     free(self);
     an_tree_release(&tree);
     an_symbols_release(&symbols);
-    an_view_release(&view);
     return 0;
 }
 

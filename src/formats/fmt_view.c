@@ -16,6 +16,7 @@
 
 struct page {
     const struct profile *profile;
+    const struct an_view *view;
     const struct export_options *options;
     struct view_data data;
     struct out *out;
@@ -120,7 +121,7 @@ static void put_facts(const struct page *page)
     json_object(&j);
     json_put_u64(&j, "version", 1);
     json_put_str(&j, "title", page->options->title ? page->options->title : "");
-    json_put_str(&j, "metric", page->options->metric ? page->options->metric : "");
+    json_put_str(&j, "metric", an_view_name(page->view));
     json_put_bool(&j, "inverted", page->options->inverted);
     json_put_u64(&j, "nodes", page->data.n_nodes);
     json_put_u64(&j, "symbols", page->data.n_symbols);
@@ -170,17 +171,17 @@ static void put_part(const struct page *page, const char *words, const char *end
         web_put_all(page->out, words + strlen("modules "), end, web_put_module);
 }
 
-static int view_write(const struct profile *p, const struct export_options *opt, struct out *o,
+static int view_write(const struct an_view *v, const struct export_options *opt, struct out *o,
                       struct err *e)
 {
     static const char open[] = "<!-- fathom: ", close[] = " -->";
-    struct page page = { .profile = p, .options = opt, .out = o };
+    struct page page = { .profile = v->profile, .view = v, .options = opt, .out = o };
     const struct web_file *index = web_find("index.html", strlen("index.html"));
     const char *at, *mark, *end;
 
     if (!index)
         return err_set(e, ERR_MISSING, "this fathom was built without its viewer");
-    view_data_init(&page.data, p);
+    view_data_init(&page.data, v->profile);
     at = (const char *)index->data;
     while ((mark = strstr(at, open)) && (end = strstr(mark, close))) {
         out_add(o, at, (size_t)(mark - at));
@@ -196,5 +197,6 @@ const struct format format_html = {
     .name = "html",
     .extension = ".html",
     .about = "the interactive viewer, one page with everything in it",
+    .view = AN_VIEW_KINDS,
     .write = view_write,
 };

@@ -20,13 +20,11 @@ const struct format *const formats[] = {
     NULL,
 };
 
-uint32_t export_metric(const struct profile *p, const struct export_options *o, struct err *e)
+uint32_t export_metric(const struct an_view *v, struct err *e)
 {
-    uint32_t metric = o->metric ? profile_find_metric(p, o->metric) : p->metric.n > 0;
+    uint32_t metric = v->metric ? v->metric : v->waiting;
 
-    if (!metric && o->metric)
-        err_set(e, ERR_MISSING, "the profile has no metric \"%s\"", o->metric);
-    else if (!metric)
+    if (!metric)
         err_set(e, ERR_MISSING, "the profile has no samples and no metric");
     return metric;
 }

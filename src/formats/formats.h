@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "analyze/an_view.h"
 #include "base/err.h"
 #include "profile/profile.h"
 #include "text/out.h"
@@ -18,10 +19,8 @@ struct import_input {
 };
 
 struct export_options {
-    const char *metric;  /* NULL: the first */
-    const char *title;   /* NULL: the command */
+    const char *title; /* NULL: the command */
     bool inverted;
-    bool all_threads; /* pictures of wall: idle ones count */
     double min_pct; /* pictures: leave out what is below */
     bool all;       /* pictures: also what is too small to be seen */
 };
@@ -34,12 +33,14 @@ struct format {
     int (*recognise)(const struct import_input *in);
     /* Produce into SINK, end() included. */
     int (*import)(const struct import_input *in, struct sink *out, struct err *e);
-    int (*write)(const struct profile *p, const struct export_options *o, struct out *out,
+    enum an_view_way view; /* what to write when no metric is named */
+    bool all_metrics;      /* writes every metric of the profile; the others write the view */
+    int (*write)(const struct an_view *v, const struct export_options *o, struct out *out,
                  struct err *e);
 };
 
-/* The metric to write: the one asked for, else the first.  0 with *E set when there is none. */
-uint32_t export_metric(const struct profile *p, const struct export_options *o, struct err *e);
+/* The view's only metric, or the running one of "wall".  0 with *E set when there is none. */
+uint32_t export_metric(const struct an_view *v, struct err *e);
 
 extern const struct format *const formats[]; /* NULL-terminated */
 const struct format *format_find(const char *name);

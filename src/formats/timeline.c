@@ -34,21 +34,6 @@ static bool is_waiting(const struct profile *p, uint32_t metric)
     return (p->metric.v[metric - 1].flags & METRIC_OFF_CPU) && timeline_is_time(p, metric);
 }
 
-uint32_t timeline_waiting(const struct profile *p, uint32_t metric)
-{
-    if (!timeline_is_time(p, metric) || is_waiting(p, metric))
-        return 0;
-    for (uint32_t i = 1; i <= p->metric.n; i++)
-        if (is_waiting(p, i))
-            return i;
-    return 0;
-}
-
-bool timeline_is_wall(const struct profile *p, const char *metric)
-{
-    return metric && strcmp(metric, "wall") == 0 && !profile_find_metric(p, metric);
-}
-
 /* Items of a run without times, added up by stack, in the order they first appear. */
 static size_t add_up(struct timeline_item *v, size_t n)
 {
@@ -86,26 +71,29 @@ static void add_run(struct timeline *t, const struct sortable *s, size_t n)
 }
 
 /* A sample was taken at the end of the time it stands for; a wait is known by its beginning. */
-static struct timeline_item item_of(const struct profile *p, const struct sample *m)
+static struct timeline_item item_of(const struct profile *p, const struct sample *m,
+                                    uint32_t stack)
 {
     bool waiting = is_waiting(p, m->metric);
     uint64_t more = waiting && m->time_ns && m->weight > 0 ? (uint64_t)m->weight : 0;
 
-    return (struct timeline_item){ m->time_ns + more, m->thread, m->stack,
+    return (struct timeline_item){ m->time_ns + more, m->thread, stack,
                                    m->weight,         m->count,  waiting };
 }
 
-void timeline_build(struct timeline *t, const struct profile *p, uint32_t metric,
-                    uint32_t waiting)
+void timeline_build(struct timeline *t, const struct an_view *v)
 {
+    const struct profile *p = v->profile;
     VEC(struct sortable) s = { 0 };
+    uint32_t stack;
+    unsigned kind;
 
     memset(t, 0, sizeof *t);
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct sample *m = &p->sample.v[i];
 
-        if ((m->metric == metric || (waiting && m->metric == waiting)) && m->weight)
-            vec_push(&s, ((struct sortable){ item_of(p, m), i }));
+        if (m->weight && an_view_takes(v, m, &stack, &kind))
+            vec_push(&s, ((struct sortable){ item_of(p, m, stack), i }));
     }
     if (s.n)
         qsort(s.v, s.n, sizeof *s.v, by_thread_and_time);

@@ -1,11 +1,11 @@
-/* timeline.h - what exporters need of samples in time: one metric's, thread by thread in order;
- * the time spent waiting with it where both were recorded.
+/* timeline.h - the samples of a view in time, thread by thread in order, for exporters.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_TIMELINE_H
 #define FATHOM_FORMATS_TIMELINE_H
 
 #include <stdbool.h>
 
+#include "analyze/an_view.h"
 #include "base/mem.h"
 #include "profile/profile.h"
 
@@ -28,15 +28,10 @@ struct timeline {
     VEC(struct timeline_run) run;
 };
 
-/* Samples that weigh nothing are left out.  WAITING is a second metric, 0 when none. */
-void timeline_build(struct timeline *t, const struct profile *p, uint32_t metric,
-                    uint32_t waiting);
+/* Samples that weigh nothing are left out. */
+void timeline_build(struct timeline *t, const struct an_view *v);
 void timeline_release(struct timeline *t);
 
-/* The metric of the time off the CPU that belongs beside METRIC, the time on it; 0 when none. */
-uint32_t timeline_waiting(const struct profile *p, uint32_t metric);
-/* Is "wall" asked for: both together, which is what a timeline shows unless told otherwise? */
-bool timeline_is_wall(const struct profile *p, const char *metric);
 bool timeline_is_time(const struct profile *p, uint32_t metric);
 
 /* "name (pid/tid)"; "" for thread 0.  TEXT is valid until the next call. */

@@ -88,46 +88,36 @@ static void write_run(struct trace_writer *w, struct labels *l, const struct tim
     slices_release(&s);
 }
 
-static void write_samples(struct trace_writer *w, uint32_t metric, uint32_t waiting,
-                          const bool *has_spans)
+/* Zones alone are a trace as well: a profile need not have a metric. */
+static void write_samples(struct trace_writer *w, const struct an_view *v, const bool *has_spans)
 {
-    uint32_t flags = w->p->metric.v[metric - 1].flags;
-    bool is_time = timeline_is_time(w->p, metric);
+    uint32_t metric = export_metric(v, NULL);
+    uint32_t flags = metric ? w->p->metric.v[metric - 1].flags : 0;
     struct timeline t;
     struct labels l;
+    bool is_time;
 
-    if (w->p->span.n && (flags & METRIC_EXACT) && !(flags & METRIC_OFF_CPU))
+    if (!metric || (w->p->span.n && (flags & METRIC_EXACT) && !(flags & METRIC_OFF_CPU)))
         return;
+    is_time = timeline_is_time(w->p, metric);
     labels_init(&l, w->p);
-    timeline_build(&t, w->p, metric, waiting);
+    timeline_build(&t, v);
     for (size_t i = 0; i < t.run.n; i++)
         write_run(w, &l, &t, &t.run.v[i], is_time, has_spans[t.run.v[i].thread]);
     timeline_release(&t);
     labels_release(&l);
 }
 
-int trace_write(struct trace_writer *w, const struct export_options *o, struct err *e)
+void trace_write(struct trace_writer *w, const struct an_view *v)
 {
-    const struct profile *p = w->p;
-    struct export_options both = { 0 };
-    bool wanted = o->metric || p->metric.n; /* zones alone are a trace as well */
-    uint32_t metric;
-    bool *has_spans;
-
-    if (timeline_is_wall(p, o->metric))
-        o = &both;
-    metric = wanted ? export_metric(p, o, e) : 0;
-    if (wanted && !metric)
-        return -1;
-    has_spans = mem_zalloc(p->thread.n + 1);
+    const struct profile *p = v->profile;
+    bool *has_spans = mem_zalloc(p->thread.n + 1);
     write_spans(w, has_spans);
-    if (metric)
-        write_samples(w, metric, o->metric ? 0 : timeline_waiting(p, metric), has_spans);
+    write_samples(w, v, has_spans);
     for (size_t i = 0; i < p->counter.n; i++) {
         uint32_t process = p->counter.v[i].process;
 
         w->counter(w, process ? p->process.v[process - 1].pid : 0, &p->counter.v[i]);
     }
     free(has_spans);
-    return 0;
 }

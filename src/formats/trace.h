@@ -35,6 +35,6 @@ struct trace_writer {
 /* Tids of tracks for samples beside zones begin here. */
 #define TRACE_SAMPLES_TID 1000000000
 
-int trace_write(struct trace_writer *w, const struct export_options *o, struct err *e);
+void trace_write(struct trace_writer *w, const struct an_view *v);
 
 #endif

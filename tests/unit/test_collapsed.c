@@ -24,11 +24,14 @@ static struct profile *read_text(const char *text)
 
 static void check_written(const struct profile *p, const char *metric, const char *want)
 {
-    struct export_options opt = { .metric = metric };
+    struct export_options opt = { 0 };
+    struct an_view v;
     struct out o = out_memory();
     struct err e = { 0 };
 
-    CHECK_EQ(format_collapsed.write(p, &opt, &o, &e), 0);
+    CHECK_EQ(an_view_open(&v, p, metric, format_collapsed.view, &e), 0);
+    CHECK_EQ(format_collapsed.write(&v, &opt, &o, &e), 0);
+    an_view_release(&v);
     CHECK_STR(buf_text(&o.buf), want);
     out_close(&o, NULL);
 }

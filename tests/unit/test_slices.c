@@ -17,10 +17,14 @@ struct made {
 
 static void make(struct made *m, const char *lines, bool with_waits)
 {
+    struct an_view v;
+
     memset(m, 0, sizeof *m);
     m->p = build_profile(lines);
     labels_init(&m->labels, m->p);
-    timeline_build(&m->line, m->p, 1, with_waits ? timeline_waiting(m->p, 1) : 0);
+    CHECK_EQ(an_view_open(&v, m->p, NULL, with_waits ? AN_VIEW_BOTH : AN_VIEW_PLAIN, NULL), 0);
+    timeline_build(&m->line, &v);
+    an_view_release(&v);
     for (size_t i = 0; i < m->line.run.n; i++)
         slices_add(&m->slices, &m->labels, &m->line, &m->line.run.v[i], true);
 }
