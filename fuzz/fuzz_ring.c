@@ -3,13 +3,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "collect/col_process.h"
-#include "collect/col_stack.h"
+#include "perf/perf_process.h"
+#include "perf/perf_stack.h"
 
-static void apply(struct col_stacks *s, struct col_processes *p, const struct col_record *r)
+static void apply(struct perf_stacks *s, struct perf_processes *p, const struct perf_record *r)
 {
-    /* No process of these numbers: nothing is read from /proc. */
-    struct col_record x = *r;
+    struct perf_record x = *r;
 
     x.pid = x.pid % 4 + 0x40000001;
     x.tid = x.tid % 8 + 0x40000001;
@@ -20,9 +19,9 @@ static void apply(struct col_stacks *s, struct col_processes *p, const struct co
         x.build_id_size = 0;
     }
     if (x.type == PERF_RECORD_SAMPLE)
-        col_stack_of(s, col_process_thread(p, x.pid, x.tid), &x);
+        perf_stack_of(s, perf_process_thread(p, x.pid, x.tid), &x);
     else
-        col_process_record(p, &x);
+        perf_process_record(p, &x);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -30,11 +29,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct sink nothing = { 0 };
     struct intern in;
-    struct col_modules modules;
-    struct col_processes processes;
-    struct col_stacks stacks;
+    struct perf_modules modules;
+    struct perf_processes processes;
+    struct perf_stacks stacks;
     uint64_t type = COL_SAMPLE;
-    enum col_graph graph = COL_GRAPH_AUTO;
+    enum perf_graph graph = PERF_GRAPH_AUTO;
 
     if (!size)
         return 0;
@@ -42,28 +41,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         type |= COL_STACK;
     if (*data & 2) {
         type |= PERF_SAMPLE_BRANCH_STACK;
-        graph = COL_GRAPH_LBR;
+        graph = PERF_GRAPH_LBR;
     }
     data++, size--;
     intern_init(&in, &nothing);
-    col_module_init(&modules, &in);
-    col_process_init(&processes, &in, &modules);
-    col_stack_init(&stacks, &in, &processes, graph);
+    perf_module_init(&modules, &in, &perf_host_none);
+    perf_process_init(&processes, &in, &modules);
+    perf_stack_init(&stacks, &in, &processes, graph);
     while (size >= sizeof(struct perf_event_header)) {
         struct perf_event_header h;
-        struct col_record r;
+        struct perf_record r;
 
         memcpy(&h, data, sizeof h);
         if (h.size < sizeof h || h.size > size)
             break;
-        if (col_parse(data, h.size, h.type == PERF_RECORD_SAMPLE ? type : COL_TRAILER, &r))
+        if (perf_decode(data, h.size, h.type == PERF_RECORD_SAMPLE ? type : COL_TRAILER, &r))
             apply(&stacks, &processes, &r);
         data += h.size;
         size -= h.size;
     }
-    col_stack_release(&stacks);
-    col_process_release(&processes);
-    col_module_release(&modules);
+    perf_stack_release(&stacks);
+    perf_process_release(&processes);
+    perf_module_release(&modules);
     intern_release(&in);
     return 0;
 }

@@ -49,9 +49,9 @@ static void take_side(struct col_session *s, struct col_ring *ring)
 
     col_ring_look(ring);
     while ((bytes = col_ring_record(ring, &n))) {
-        struct col_record r;
+        struct perf_record r;
 
-        if (col_parse(bytes, n, COL_TRAILER, &r)) {
+        if (perf_decode(bytes, n, COL_TRAILER, &r)) {
             if (r.type == PERF_RECORD_LOST)
                 s->side_lost += r.lost;
             else if (r.type != PERF_RECORD_SAMPLE) {
@@ -68,14 +68,14 @@ static void apply_side(struct col_session *s, uint64_t until_ns)
 {
     while (s->side_done < s->side.n && s->side.v[s->side_done].time_ns <= until_ns) {
         const struct col_side_record *q = &s->side.v[s->side_done++];
-        struct col_record r;
+        struct perf_record r;
 
-        if (!col_parse(s->side_bytes.data + q->at, q->n, COL_TRAILER, &r))
+        if (!perf_decode(s->side_bytes.data + q->at, q->n, COL_TRAILER, &r))
             continue;
         if (r.type == PERF_RECORD_SWITCH || r.type == PERF_RECORD_SWITCH_CPU_WIDE)
-            col_wait_switch(&s->waits, &r);
+            perf_wait_switch(&s->waits, &r);
         else
-            col_process_record(&s->processes, &r);
+            perf_process_record(&s->processes, &r);
     }
 }
 
@@ -93,25 +93,25 @@ static void add_self(struct col_session *s, uint32_t stack, uint64_t weight)
     s->self.v[frame - 1] += weight;
 }
 
-static void on_sample(struct col_session *s, const struct col_record *r)
+static void on_sample(struct col_session *s, const struct perf_record *r)
 {
     uint32_t event = umap_find(&s->perf.event_by_id, r->id);
-    struct col_thread *t;
+    struct perf_thread *t;
     struct sample out;
 
     if (!event)
         return;
     event--;
     /* A thread that has all but ended has the number -1. */
-    t = col_process_thread(&s->processes, (int32_t)r->pid, (int32_t)r->tid);
+    t = perf_process_thread(&s->processes, (int32_t)r->pid, (int32_t)r->tid);
     out = (struct sample){ .time_ns = r->time_ns, .thread = t->id, .cpu = (int32_t)r->cpu,
                            .weight = (int64_t)r->period, .count = 1 };
     if (event == COL_EVENT_SWITCH) {
-        col_wait_sample(&s->waits, t, r);
+        perf_wait_sample(&s->waits, t, r);
         return;
     }
-    out.stack = col_stack_of(&s->stacks, t, r);
-    col_wait_running(t, r->time_ns);
+    out.stack = perf_stack_of(&s->stacks, t, r);
+    perf_wait_running(t, r->time_ns);
     out.metric = s->metric[event];
     if (event == 0) {
         s->first_samples++;
@@ -123,7 +123,7 @@ static void on_sample(struct col_session *s, const struct col_record *r)
     sink_sample(s->in.out, &out);
 }
 
-static void on_record(struct col_session *s, const struct col_record *r)
+static void on_record(struct col_session *s, const struct perf_record *r)
 {
     switch (r->type) {
     case PERF_RECORD_SAMPLE:
@@ -150,7 +150,7 @@ static void fill_head(struct col_session *s, size_t cpu)
 
     s->head_size[cpu] = 0;
     while ((bytes = col_ring_record(ring, &n))) {
-        if (col_parse(bytes, n, s->perf.sample_type, &s->head[cpu])) {
+        if (perf_decode(bytes, n, s->perf.sample_type, &s->head[cpu])) {
             s->head_size[cpu] = n;
             return;
         }
@@ -208,8 +208,8 @@ void col_drain(struct col_session *s, bool final)
     for (size_t i = 0; i < p->n_cpus; i++)
         if (p->samples[i].page)
             col_ring_release(&p->samples[i]);
-    apply_side(s, final ? UINT64_MAX : now - (s->waits.look ? settled_soon_ns : settled_ns));
-    col_wait_look(&s->waits);
+    apply_side(s, final ? UINT64_MAX : now - (s->look.memory ? settled_soon_ns : settled_ns));
+    col_look(&s->look);
 }
 
 void col_drain_release(struct col_session *s)

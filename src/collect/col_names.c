@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "collect/col_session.h"
-#include "collect/col_source.h"
+#include "collect/col_keep.h"
 #include "symbol/sym_resolve.h"
 
 enum { WORTH_UNPACKING_PCT = 20 };
@@ -41,7 +41,7 @@ static bool is_root_name(const char *name)
 /* Frame-pointer chains that ended where threads begin were whole. */
 static void judge_ends(struct col_session *s, struct sym_resolve *names)
 {
-    struct col_stack_counts *c = &s->stacks.counts;
+    struct perf_stack_counts *c = &s->stacks.counts;
 
     for (uint32_t id = 1; s->stacks.ends.n && id <= s->in.frame.n; id++) {
         uint64_t n = umap_find(&s->stacks.ends, id);
@@ -64,7 +64,7 @@ void col_names(struct col_session *s)
     sym_resolve_init(&names, &s->in);
     names.no_linkage = true;
     for (size_t i = 0; i < s->modules.v.n; i++) {
-        const struct col_module *m = &s->modules.v.v[i];
+        const struct perf_module *m = &s->modules.v.v[i];
 
         if (!m->id)
             continue;
@@ -72,12 +72,12 @@ void col_names(struct col_session *s)
         if (m->fd > 0)
             sym_resolve_file(&names, m->id, m->fd);
     }
-    sym_resolve_opened(&names, s->stacks.kernel_module, col_wait_take_kernel(&s->waits));
+    sym_resolve_opened(&names, s->stacks.kernel_module, perf_wait_take_kernel(&s->waits));
     spare_cold_modules(s, &names);
     sym_resolve_run(&names);
     sym_resolve_meta(&names);
     judge_ends(s, &names);
     if (!s->options->no_source)
-        col_source_keep(&(struct col_source){ &names, s->self.v, s->self.n });
+        col_keep(&(struct col_keep){ &names, s->self.v, s->self.n });
     sym_resolve_release(&names);
 }

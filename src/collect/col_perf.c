@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "collect/col_parse.h"
+#include "perf/perf_decode.h"
 #include "collect/col_proc.h"
 
 enum {
@@ -43,7 +43,7 @@ int col_perf_init(struct col_perf *p, const struct col_plan *plan, struct err *e
     p->sample_type = COL_SAMPLE;
     if (plan->copy_bytes)
         p->sample_type |= COL_STACK;
-    if (plan->graph == COL_GRAPH_LBR)
+    if (plan->graph == PERF_GRAPH_LBR)
         p->sample_type |= PERF_SAMPLE_BRANCH_STACK;
     /* Every CPU that is on, not those this process may use: the target may use others. */
     if (map_read_text("/sys/devices/system/cpu/online", online, sizeof online) < 0 ||
@@ -126,18 +126,18 @@ static struct perf_event_attr sampling_attr(const struct col_perf *p, const stru
     a.sample_type = p->sample_type;
     a.read_format = PERF_FORMAT_LOST;
     set_rate(&a, plan, ev);
-    if (plan->graph == COL_GRAPH_NONE)
+    if (plan->graph == PERF_GRAPH_NONE)
         a.exclude_callchain_kernel = 1;
-    if (plan->graph != COL_GRAPH_AUTO && plan->graph != COL_GRAPH_FP)
+    if (plan->graph != PERF_GRAPH_AUTO && plan->graph != PERF_GRAPH_FP)
         a.exclude_callchain_user = 1;
     a.exclude_callchain_kernel |= a.exclude_kernel;
     if (plan->depth)
         a.sample_max_stack = (uint16_t)plan->depth;
     if (copy_bytes) {
-        a.sample_regs_user = col_parse_regs_mask();
+        a.sample_regs_user = perf_decode_regs_mask();
         a.sample_stack_user = copy_bytes;
     }
-    if (plan->graph == COL_GRAPH_LBR)
+    if (plan->graph == PERF_GRAPH_LBR)
         a.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK;
     return a;
 }

@@ -18,7 +18,7 @@
 struct col_plan { /* what to open */
     const struct col_events *events;
     uint64_t frequency_hz;
-    enum col_graph graph;
+    enum perf_graph graph;
     uint32_t depth;
     uint32_t copy_bytes;     /* 0: no stack copies */
     uint32_t big_copy_bytes; /* of a second set of events to change over to; 0: none */

@@ -70,18 +70,13 @@ int64_t col_proc_parent(int64_t pid)
     return parent;
 }
 
-uint64_t col_proc_device(uint32_t maj, uint32_t min)
-{
-    return makedev(maj, min);
-}
-
-bool col_proc_maps_line(char *line, struct col_mapping *w)
+bool col_proc_maps_line(char *line, struct perf_mapping *w)
 {
     char prot[8];
     unsigned maj, min;
     int at = 0;
 
-    *w = (struct col_mapping){ .root_fd = -1 };
+    *w = (struct perf_mapping){ .root_fd = -1 };
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &w->start,
                &w->end, prot, &w->file_offset, &maj, &min, &w->inode, &at) < 7 || !at)
         return false;
@@ -93,7 +88,7 @@ bool col_proc_maps_line(char *line, struct col_mapping *w)
     return strcmp(w->path, "[vsyscall]") != 0;
 }
 
-void col_proc_maps(int64_t pid, void (*each)(void *context, struct col_mapping *w), void *context)
+void col_proc_maps(int64_t pid, void (*each)(void *context, struct perf_mapping *w), void *context)
 {
     char path[64], *line = NULL;
     size_t cap = 0;
@@ -102,7 +97,7 @@ void col_proc_maps(int64_t pid, void (*each)(void *context, struct col_mapping *
     snprintf(path, sizeof path, "/proc/%" PRId64 "/maps", pid);
     f = fopen(path, "re");
     while (f && getline(&line, &cap, f) > 0) {
-        struct col_mapping w;
+        struct perf_mapping w;
 
         if (col_proc_maps_line(line, &w))
             each(context, &w);

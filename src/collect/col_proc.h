@@ -6,19 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collect/col_module.h"
+#include "perf/perf_module.h"
 
 long col_proc_comm(int64_t pid, int64_t tid, char *name, size_t cap);
 long col_proc_command(int64_t pid, char *text, size_t cap); /* arguments joined by spaces */
 int64_t col_proc_parent(int64_t pid);
-uint64_t col_proc_device(uint32_t major, uint32_t minor);
 
 /* Executable mappings of PID, in order of address; only start to path of *W are set. */
-void col_proc_maps(int64_t pid, void (*each)(void *context, struct col_mapping *w),
+void col_proc_maps(int64_t pid, void (*each)(void *context, struct perf_mapping *w),
                    void *context);
 /* One line of a maps file; false when it is none, or not executable.  W->path points into LINE,
  * which is changed. */
-bool col_proc_maps_line(char *line, struct col_mapping *w);
+bool col_proc_maps_line(char *line, struct perf_mapping *w);
 
 /* Keep hold of the root folder of PID in *ROOT_FD when it is not ours.  *MOUNT_NS is what was
  * found last time: nothing is done when it is still the same. */

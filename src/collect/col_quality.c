@@ -83,11 +83,11 @@ static void say_command(struct col_session *s)
         say(s, "folder", "%s", folder);
 }
 
-static const char *graph_name(enum col_graph g)
+static const char *graph_name(enum perf_graph g)
 {
-    static const char *const names[] = { [COL_GRAPH_AUTO] = "auto", [COL_GRAPH_FP] = "fp",
-                                         [COL_GRAPH_DWARF] = "dwarf", [COL_GRAPH_LBR] = "lbr",
-                                         [COL_GRAPH_NONE] = "none" };
+    static const char *const names[] = { [PERF_GRAPH_AUTO] = "auto", [PERF_GRAPH_FP] = "fp",
+                                         [PERF_GRAPH_DWARF] = "dwarf", [PERF_GRAPH_LBR] = "lbr",
+                                         [PERF_GRAPH_NONE] = "none" };
 
     return names[g];
 }
@@ -147,7 +147,7 @@ void col_quality_start(struct col_session *s)
 
 void col_quality_summary(struct col_session *s)
 {
-    const struct col_stack_counts *c = &s->stacks.counts;
+    const struct perf_stack_counts *c = &s->stacks.counts;
     struct col_summary *sum = &s->sum;
 
     sum->rooted = c->rooted;

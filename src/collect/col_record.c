@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "collect/col_host.h"
 #include "collect/col_proc.h"
 #include "collect/col_session.h"
 
@@ -29,9 +30,10 @@ int col_parse_graph(const char *text, struct col_options *o, struct err *e)
 {
     static const struct {
         const char *name;
-        enum col_graph graph;
-    } modes[] = { { "auto", COL_GRAPH_AUTO }, { "fp", COL_GRAPH_FP }, { "dwarf", COL_GRAPH_DWARF },
-                  { "lbr", COL_GRAPH_LBR }, { "none", COL_GRAPH_NONE } };
+        enum perf_graph graph;
+    } modes[] = { { "auto", PERF_GRAPH_AUTO }, { "fp", PERF_GRAPH_FP },
+                  { "dwarf", PERF_GRAPH_DWARF }, { "lbr", PERF_GRAPH_LBR },
+                  { "none", PERF_GRAPH_NONE } };
     size_t n = strcspn(text, ",");
     unsigned long number = 0;
     char *end = NULL;
@@ -44,11 +46,11 @@ int col_parse_graph(const char *text, struct col_options *o, struct err *e)
         o->graph = modes[i].graph;
         if (!end)
             return 0;
-        if (*end || (o->graph == COL_GRAPH_DWARF && (number < 512 || number > BIG_COPY_BYTES)) ||
-            (o->graph == COL_GRAPH_FP && (number < 1 || number > 1024)) ||
-            (o->graph != COL_GRAPH_FP && o->graph != COL_GRAPH_DWARF))
+        if (*end || (o->graph == PERF_GRAPH_DWARF && (number < 512 || number > BIG_COPY_BYTES)) ||
+            (o->graph == PERF_GRAPH_FP && (number < 1 || number > 1024)) ||
+            (o->graph != PERF_GRAPH_FP && o->graph != PERF_GRAPH_DWARF))
             break;
-        if (o->graph == COL_GRAPH_FP)
+        if (o->graph == PERF_GRAPH_FP)
             o->depth = (uint32_t)number;
         else
             o->copy_bytes = (uint32_t)number & ~7u;
@@ -70,9 +72,9 @@ static void make_plan(struct col_session *s)
     p->frequency_hz = o->frequency_hz ? o->frequency_hz : COL_DEFAULT_HZ;
     p->graph = o->graph;
     p->depth = o->depth;
-    if (o->graph == COL_GRAPH_AUTO || o->graph == COL_GRAPH_DWARF)
+    if (o->graph == PERF_GRAPH_AUTO || o->graph == PERF_GRAPH_DWARF)
         p->copy_bytes = o->copy_bytes ? o->copy_bytes : COPY_BYTES;
-    if (o->graph == COL_GRAPH_AUTO && !o->copy_bytes)
+    if (o->graph == PERF_GRAPH_AUTO && !o->copy_bytes)
         p->big_copy_bytes = BIG_COPY_BYTES;
     p->no_kernel = s->probe.rung->no_kernel;
     p->no_user = o->levels == COL_KERNEL_ONLY;
@@ -118,7 +120,7 @@ static uint32_t zone_thread(struct col_zones *z, const struct live_header *h, ui
                             const char *name)
 {
     struct col_session *s = z->context;
-    struct col_thread *t = col_process_thread(&s->processes, h->pid, tid ? tid : h->pid);
+    struct perf_thread *t = perf_process_thread(&s->processes, h->pid, tid ? tid : h->pid);
 
     if (tid)
         return t->id;
@@ -130,7 +132,7 @@ static uint32_t zone_process(struct col_zones *z, const struct live_header *h)
 {
     struct col_session *s = z->context;
 
-    return col_process_thread(&s->processes, h->pid, h->pid)->process->id;
+    return perf_process_thread(&s->processes, h->pid, h->pid)->process->id;
 }
 
 static void raise_file_limit(void)
@@ -176,10 +178,10 @@ static void know_threads(struct col_session *s, int64_t pid)
 {
     struct col_tids tids = { 0 };
 
-    col_process_attach(&s->processes, pid);
+    perf_process_attach(&s->processes, pid);
     col_proc_threads(pid, &tids);
     for (size_t i = 0; i < tids.n; i++)
-        col_wait_attached(col_process_thread(&s->processes, pid, tids.v[i]), s->start_ns);
+        perf_wait_attached(perf_process_thread(&s->processes, pid, tids.v[i]), s->start_ns);
     vec_release(&tids);
 }
 
@@ -231,7 +233,7 @@ static int begin(struct col_session *s, struct err *e)
 /* Long stacks need more bytes than are cheap: change over when they turn out to be common. */
 static void check_copies(struct col_session *s, uint64_t now)
 {
-    const struct col_stack_counts *c = &s->stacks.counts, *l = &s->last_counts;
+    const struct perf_stack_counts *c = &s->stacks.counts, *l = &s->last_counts;
     uint64_t n = c->all - l->all;
 
     if (s->perf.big || n < CHECK_STACKS)
@@ -271,7 +273,7 @@ static int next_look_ms(struct col_session *s, uint64_t now)
         s->seen_switches = s->waits.switches;
         s->switched_ns = now;
     }
-    if (!s->waits.look || (told && !s->waits.unsure) || now - s->switched_ns > quiet_ns)
+    if (!s->look.memory || (told && !s->look.unsure) || now - s->switched_ns > quiet_ns)
         return POLL_MS;
     return LOOK_MS;
 }
@@ -352,7 +354,7 @@ static void finish(struct col_session *s)
     s->stop_ns = clock_mono_ns();
     col_drain(s, false);
     col_drain(s, true);
-    col_wait_end(&s->waits, s->stop_ns);
+    perf_wait_end(&s->waits, s->stop_ns);
     /* A record of loss waits for room that may never come. */
     if (col_perf_lost(&s->perf, &lost))
         s->sum.lost = lost;
@@ -366,10 +368,11 @@ static void release(struct col_session *s)
 {
     col_zones_close(&s->zones);
     col_drain_release(s);
-    col_wait_release(&s->waits);
-    col_stack_release(&s->stacks);
-    col_process_release(&s->processes);
-    col_module_release(&s->modules);
+    col_look_release(&s->look);
+    perf_wait_release(&s->waits);
+    perf_stack_release(&s->stacks);
+    perf_process_release(&s->processes);
+    perf_module_release(&s->modules);
     col_perf_release(&s->perf);
     col_target_release(&s->target);
     vec_release(&s->events);
@@ -387,20 +390,23 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
     intern_init(&s.in, out);
     s.zones = (struct col_zones){ .in = &s.in, .thread = zone_thread, .process = zone_process,
                                   .context = &s };
-    col_module_init(&s.modules, &s.in);
-    col_process_init(&s.processes, &s.in, &s.modules);
-    col_stack_init(&s.stacks, &s.in, &s.processes, o->graph);
-    col_wait_init(&s.waits, &s.in, &s.processes, &s.stacks);
+    perf_module_init(&s.modules, &s.in, &col_host);
+    perf_process_init(&s.processes, &s.in, &s.modules);
+    perf_stack_init(&s.stacks, &s.in, &s.processes, o->graph);
+    perf_wait_init(&s.waits, &s.in, &s.processes, &s.stacks);
     if (col_target_init(&s.target, e) < 0 || choose_events(&s, e) < 0 ||
-        col_probe(&s.events, o->levels, o->system_wide, o->graph == COL_GRAPH_LBR, &s.probe, e) < 0)
+        col_probe(&s.events, o->levels, o->system_wide, o->graph == PERF_GRAPH_LBR, &s.probe,
+                  e) < 0)
         goto out;
     make_plan(&s);
     if (col_perf_init(&s.perf, &s.plan, e) < 0 || open_all(&s, e) < 0)
         goto out;
     s.processes.no_children = o->no_children;
     define_metrics(&s);
-    if (o->wall)
-        col_wait_begin(&s.waits, true);
+    if (o->wall) {
+        perf_wait_begin(&s.waits);
+        col_look_init(&s.look, &s.waits);
+    }
     if (begin(&s, e) < 0)
         goto out;
     col_quality_start(&s);

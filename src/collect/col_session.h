@@ -4,14 +4,15 @@
 #define FATHOM_COLLECT_COL_SESSION_H
 
 #include "base/buf.h"
+#include "collect/col_look.h"
 #include "collect/col_perf.h"
 #include "collect/col_probe.h"
-#include "collect/col_process.h"
-#include "collect/col_stack.h"
 #include "collect/col_target.h"
 #include "collect/col_zones.h"
-#include "collect/col_wait.h"
 #include "collect/collect.h"
+#include "perf/perf_process.h"
+#include "perf/perf_stack.h"
+#include "perf/perf_wait.h"
 #include "profile/intern.h"
 
 struct col_side_record { /* of a side ring, kept until its time has come */
@@ -27,10 +28,11 @@ struct col_session {
     struct col_plan plan;
     struct col_perf perf;
     struct col_target target;
-    struct col_modules modules;
-    struct col_processes processes;
-    struct col_stacks stacks;
-    struct col_waits waits;
+    struct perf_modules modules;
+    struct perf_processes processes;
+    struct perf_stacks stacks;
+    struct perf_waits waits;
+    struct col_look look;
     struct col_summary sum;
     struct col_zones zones; /* of programs with libfathom */
     uint32_t *metric; /* sink id by event number */
@@ -40,13 +42,13 @@ struct col_session {
     VEC(struct col_side_record) side;
     size_t side_done; /* of these, applied */
     struct buf side_bytes;
-    struct col_record *head; /* by CPU: the sample ring's next record */
+    struct perf_record *head; /* by CPU: the sample ring's next record */
     size_t *head_size;       /* 0: none */
 
     uint64_t start_ns, stop_ns;
     uint64_t side_lost, broken_records, last_check_ns;
     uint64_t first_samples, sampled_ns; /* of the first event: how many, and their weight as time */
-    struct col_stack_counts last_counts;
+    struct perf_stack_counts last_counts;
     /* col_record.c: how fast threads switch, and when one last did */
     uint64_t window_ns, window_switches, switched_ns, seen_switches;
 };

@@ -11,13 +11,13 @@
 
 #include "formats/perfdata.h"
 
-static int open_checked(const char *path, const struct module *what, struct col_elf *elf)
+static int open_checked(const char *path, const struct module *what, struct perf_elf *elf)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (fd < 0)
         return -1;
-    if (col_elf_read(fd, elf) &&
+    if (perf_elf_read(fd, elf) &&
         (!what->build_id_size || (elf->build_id_size >= what->build_id_size &&
                                   memcmp(elf->build_id, what->build_id,
                                          what->build_id_size) == 0)))
@@ -26,7 +26,7 @@ static int open_checked(const char *path, const struct module *what, struct col_
     return -1;
 }
 
-static int find_file(const struct module *what, const char *path, struct col_elf *elf)
+static int find_file(const struct module *what, const char *path, struct perf_elf *elf)
 {
     const char *home = getenv("HOME"), *cache = getenv("PERF_BUILDID_DIR");
     char hex[41], at[PATH_MAX];
@@ -85,5 +85,5 @@ void perfdata_module_close(struct perf_module *m)
 
 uint64_t perfdata_module_bias(const struct perf_module *m, uint64_t start, uint64_t offset)
 {
-    return start - (m->found ? col_elf_address(&m->elf, offset) : offset);
+    return start - (m->found ? perf_elf_address(&m->elf, offset) : offset);
 }

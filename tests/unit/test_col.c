@@ -2,11 +2,11 @@
 #include <linux/perf_event.h>
 
 #include "base/buf.h"
-#include "collect/col_blocked.h"
-#include "collect/col_elf.h"
+#include "perf/perf_blocked.h"
+#include "perf/perf_elf.h"
 #include "collect/col_event.h"
-#include "collect/col_lbr.h"
-#include "collect/col_parse.h"
+#include "perf/perf_lbr.h"
+#include "perf/perf_decode.h"
 #include "collect/col_proc.h"
 #include "collect/collect.h"
 #include "test.h"
@@ -33,7 +33,7 @@ static void trailer(struct buf *b)
 TEST(col_parse_reads_a_sample_with_chain_registers_and_stack)
 {
     struct buf b = { 0 };
-    struct col_record r;
+    struct perf_record r;
 
     begin(&b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
     buf_u64(&b, 77);     /* id */
@@ -48,38 +48,38 @@ TEST(col_parse_reads_a_sample_with_chain_registers_and_stack)
     buf_u64(&b, (uint64_t)PERF_CONTEXT_USER);
     buf_u64(&b, 0x1234);
     buf_u64(&b, PERF_SAMPLE_REGS_ABI_64);
-    for (uint64_t m = col_parse_regs_mask(); m; m &= m - 1)
+    for (uint64_t m = perf_decode_regs_mask(); m; m &= m - 1)
         buf_u64(&b, 0x7000);
     buf_u64(&b, 16); /* reserved */
     buf_u64(&b, 1);
     buf_u64(&b, 2);
     buf_u64(&b, 8); /* used */
-    CHECK(col_parse(b.data, b.n, COL_SAMPLE | COL_STACK, &r));
+    CHECK(perf_decode(b.data, b.n, COL_SAMPLE | COL_STACK, &r));
     CHECK_EQ(r.id, 77);
     CHECK_EQ(r.ip, 0x1234);
     CHECK_EQ(r.tid, 12);
     CHECK_EQ(r.cpu, 3);
     CHECK_EQ(r.period, 5);
     CHECK_EQ(r.chain.n, 2);
-    CHECK_EQ(col_word(&r.chain, 1), 0x1234);
+    CHECK_EQ(perf_word(&r.chain, 1), 0x1234);
     CHECK(r.has_regs);
     CHECK_EQ(r.regs.sp, 0x7000);
     CHECK_EQ(r.stack.size, 8);
     for (size_t n = 0; n < b.n; n++)
-        CHECK(!col_parse(b.data, n, COL_SAMPLE | COL_STACK, &r));
+        CHECK(!perf_decode(b.data, n, COL_SAMPLE | COL_STACK, &r));
     buf_release(&b);
 }
 
 TEST(col_parse_refuses_a_chain_longer_than_its_record)
 {
     struct buf b = { 0 };
-    struct col_record r;
+    struct perf_record r;
 
     begin(&b, PERF_RECORD_SAMPLE, 0);
     for (int i = 0; i < 6; i++)
         buf_u64(&b, 0);
     buf_u64(&b, UINT64_MAX / 4); /* words of the chain */
-    CHECK(!col_parse(b.data, b.n, COL_SAMPLE, &r));
+    CHECK(!perf_decode(b.data, b.n, COL_SAMPLE, &r));
     buf_release(&b);
 }
 
@@ -87,7 +87,7 @@ TEST(col_parse_reads_a_mapping_with_its_build_id)
 {
     static const unsigned char id[20] = { 1, 2, 3 };
     struct buf b = { 0 };
-    struct col_record r;
+    struct perf_record r;
 
     begin(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
     buf_u32(&b, 1);
@@ -101,7 +101,7 @@ TEST(col_parse_reads_a_mapping_with_its_build_id)
     buf_u32(&b, 0);
     buf_add(&b, "/bin/x\0", 8);
     trailer(&b);
-    CHECK(col_parse(b.data, b.n, COL_TRAILER, &r));
+    CHECK(perf_decode(b.data, b.n, COL_TRAILER, &r));
     CHECK_EQ(r.pid, 1);
     CHECK_EQ(r.start, 0x400000);
     CHECK_EQ(r.file_offset, 0x2000);
@@ -115,14 +115,14 @@ TEST(col_parse_reads_a_mapping_with_its_build_id)
 TEST(col_parse_refuses_a_name_without_an_end)
 {
     struct buf b = { 0 };
-    struct col_record r;
+    struct perf_record r;
 
     begin(&b, PERF_RECORD_COMM, 0);
     buf_u32(&b, 1);
     buf_u32(&b, 2);
     buf_add(&b, "abcdefgh", 8);
     trailer(&b);
-    CHECK(!col_parse(b.data, b.n, COL_TRAILER, &r));
+    CHECK(!perf_decode(b.data, b.n, COL_TRAILER, &r));
     buf_release(&b);
 }
 
@@ -175,9 +175,9 @@ TEST(col_parse_graph_takes_modes_and_their_numbers)
     struct err e = { 0 };
 
     CHECK_EQ(col_parse_graph("", &o, &e), 0);
-    CHECK_EQ(o.graph, COL_GRAPH_AUTO);
+    CHECK_EQ(o.graph, PERF_GRAPH_AUTO);
     CHECK_EQ(col_parse_graph("dwarf,16384", &o, &e), 0);
-    CHECK_EQ(o.graph, COL_GRAPH_DWARF);
+    CHECK_EQ(o.graph, PERF_GRAPH_DWARF);
     CHECK_EQ(o.copy_bytes, 16384);
     CHECK_EQ(col_parse_graph("fp,20", &o, &e), 0);
     CHECK_EQ(o.depth, 20);
@@ -190,7 +190,7 @@ TEST(col_parse_graph_takes_modes_and_their_numbers)
 
 TEST(col_proc_reads_lines_of_a_maps_file)
 {
-    struct col_mapping w;
+    struct perf_mapping w;
     char file[] = "7f00-8f00 r-xp 00001000 08:02 42   /usr/lib/a b.so (deleted)\n";
     char anon[] = "7f00-8f00 rwxp 00000000 00:00 0 \n", data[] = "7f00-8f00 r--p 0 08:02 42 /x\n";
     char broken[] = "7f00-8f00", backwards[] = "8f00-7f00 r-xp 0 08:02 42 /x\n";
@@ -207,30 +207,30 @@ TEST(col_proc_reads_lines_of_a_maps_file)
     CHECK(!col_proc_maps_line(backwards, &w));
 }
 
-TEST(col_blocked_knows_calls_and_kernel_functions)
+TEST(perf_blocked_knows_calls_and_kernel_functions)
 {
-    CHECK_STR(col_blocked_by_call(-1), "[page fault]");
-    CHECK_STR(col_blocked_by_call(100000), COL_BLOCKED_UNKNOWN);
-    CHECK_STR(col_blocked_by_function("futex_wait_queue.isra.0"), "[futex]");
-    CHECK(col_blocked_by_function("schedule") == NULL);
+    CHECK_STR(perf_blocked_by_call(-1), "[page fault]");
+    CHECK_STR(perf_blocked_by_call(100000), PERF_BLOCKED_UNKNOWN);
+    CHECK_STR(perf_blocked_by_function("futex_wait_queue.isra.0"), "[futex]");
+    CHECK(perf_blocked_by_function("schedule") == NULL);
 }
 
-TEST(col_elf_places_offsets_by_the_code_segment)
+TEST(perf_elf_places_offsets_by_the_code_segment)
 {
-    struct col_elf f = { .n = 2,
+    struct perf_elf f = { .n = 2,
                          .segment = { { 0, 0x1800, 0, false }, { 0x1800, 0x1000, 0x2800, true } } };
 
-    CHECK_EQ(col_elf_address(&f, 0x1000), 0x2000);
-    CHECK_EQ(col_elf_address(&f, 0x2000), 0x3000);
-    CHECK_EQ(col_elf_address(&f, 0x100), 0x100);
-    CHECK_EQ(col_elf_address(&f, 0x99000), 0x99000);
+    CHECK_EQ(perf_elf_address(&f, 0x1000), 0x2000);
+    CHECK_EQ(perf_elf_address(&f, 0x2000), 0x3000);
+    CHECK_EQ(perf_elf_address(&f, 0x100), 0x100);
+    CHECK_EQ(perf_elf_address(&f, 0x99000), 0x99000);
 }
 
 /* --- last-branch records --- */
 
-static struct col_record branches(struct buf *b, const uint64_t *calls, size_t n)
+static struct perf_record branches(struct buf *b, const uint64_t *calls, size_t n)
 {
-    struct col_record r = { .misc = PERF_RECORD_MISC_USER, .ip = 0x999 };
+    struct perf_record r = { .misc = PERF_RECORD_MISC_USER, .ip = 0x999 };
 
     b->n = 0;
     for (size_t i = n; i-- > 0;) { /* newest first */
@@ -238,29 +238,29 @@ static struct col_record branches(struct buf *b, const uint64_t *calls, size_t n
         buf_u64(b, calls[i] + 0x1000);
         buf_u64(b, 0);
     }
-    r.branches = (struct col_words){ b->data, n * 3 };
+    r.branches = (struct perf_words){ b->data, n * 3 };
     return r;
 }
 
-TEST(col_lbr_stitches_a_full_stack_onto_the_one_before)
+TEST(perf_lbr_stitches_a_full_stack_onto_the_one_before)
 {
     static const uint64_t first[] = { 1, 2, 3, 4 }, deeper[] = { 3, 4, 5, 6 },
                           other[] = { 90, 91, 92, 93 }, shallow[] = { 1, 2 };
-    struct col_lbr known = { 0 };
+    struct perf_lbr known = { 0 };
     struct unw_frame frames[16];
     struct buf b = { 0 };
-    struct col_lbr_stack s;
-    struct col_record r;
+    struct perf_lbr_stack s;
+    struct perf_record r;
     size_t depth = 4;
 
     r = branches(&b, shallow, 2);
-    s = col_lbr_walk(&r, &known, &depth, frames, 16);
+    s = perf_lbr_walk(&r, &known, &depth, frames, 16);
     CHECK(s.whole && s.n == 3 && !s.stitched);
     r = branches(&b, first, 4);
-    s = col_lbr_walk(&r, &known, &depth, frames, 16);
+    s = perf_lbr_walk(&r, &known, &depth, frames, 16);
     CHECK(s.whole && s.n == 5);
     r = branches(&b, deeper, 4);
-    s = col_lbr_walk(&r, &known, &depth, frames, 16);
+    s = perf_lbr_walk(&r, &known, &depth, frames, 16);
     CHECK(s.whole);
     CHECK_EQ(s.stitched, 2);
     CHECK_EQ(s.n, 7);
@@ -268,7 +268,7 @@ TEST(col_lbr_stitches_a_full_stack_onto_the_one_before)
     CHECK_EQ(frames[1].pc, 7);
     CHECK_EQ(frames[6].pc, 2);
     r = branches(&b, other, 4);
-    s = col_lbr_walk(&r, &known, &depth, frames, 16);
+    s = perf_lbr_walk(&r, &known, &depth, frames, 16);
     CHECK(!s.whole && s.n == 5);
     vec_release(&known);
     buf_release(&b);

@@ -1,5 +1,5 @@
-/* col_blocked.c - see col_blocked.h.  SPDX-License-Identifier: Apache-2.0 */
-#include "collect/col_blocked.h"
+/* perf_blocked.c - see perf_blocked.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "perf/perf_blocked.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -43,16 +43,16 @@ static const struct {
     { SYS_rt_sigtimedwait, "[signal]" },
     { SYS_flock, "[file lock]" },
     { SYS_fcntl, "[file lock]" },
-    { SYS_sched_yield, COL_BLOCKED_QUEUE },
-    { -1, COL_BLOCKED_FAULT },
+    { SYS_sched_yield, PERF_BLOCKED_QUEUE },
+    { -1, PERF_BLOCKED_FAULT },
 };
 
-const char *col_blocked_by_call(long number)
+const char *perf_blocked_by_call(long number)
 {
     for (size_t i = 0; i < ARRAY_LEN(calls); i++)
         if (calls[i].number == number)
             return calls[i].word;
-    return COL_BLOCKED_UNKNOWN;
+    return PERF_BLOCKED_UNKNOWN;
 }
 
 /* Beginnings of names, as compilers put .isra.0 and the like behind them. */
@@ -67,8 +67,8 @@ static const struct {
     { "do_sys_poll", "[poll]" },
     { "do_poll", "[poll]" },
     { "do_select", "[poll]" },
-    { "exc_page_fault", COL_BLOCKED_FAULT },
-    { "do_user_addr_fault", COL_BLOCKED_FAULT },
+    { "exc_page_fault", PERF_BLOCKED_FAULT },
+    { "do_user_addr_fault", PERF_BLOCKED_FAULT },
     { "io_schedule", "[disk]" },
     { "vfs_fsync", "[disk]" },
     { "pipe_read", "[read]" },
@@ -92,14 +92,14 @@ static const struct {
     { "do_sigtimedwait", "[signal]" },
     { "sigsuspend", "[signal]" },
     { "locks_lock", "[file lock]" },
-    { "preempt_schedule", COL_BLOCKED_QUEUE },
-    { "exit_to_user_mode", COL_BLOCKED_QUEUE },
-    { "irqentry_exit", COL_BLOCKED_QUEUE },
-    { "__cond_resched", COL_BLOCKED_QUEUE },
-    { "do_sched_yield", COL_BLOCKED_QUEUE },
+    { "preempt_schedule", PERF_BLOCKED_QUEUE },
+    { "exit_to_user_mode", PERF_BLOCKED_QUEUE },
+    { "irqentry_exit", PERF_BLOCKED_QUEUE },
+    { "__cond_resched", PERF_BLOCKED_QUEUE },
+    { "do_sched_yield", PERF_BLOCKED_QUEUE },
 };
 
-const char *col_blocked_by_function(const char *name)
+const char *perf_blocked_by_function(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(functions); i++)
         if (strncmp(name, functions[i].begins, strlen(functions[i].begins)) == 0)

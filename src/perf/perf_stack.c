@@ -1,5 +1,5 @@
-/* col_stack.c - see col_stack.h.  SPDX-License-Identifier: Apache-2.0 */
-#include "collect/col_stack.h"
+/* perf_stack.c - see perf_stack.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "perf/perf_stack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +15,19 @@ struct user { /* the user part of a stack, leaf first */
     size_t joint; /* frame, counted from the outermost, below which all is joined */
 };
 
-void col_stack_init(struct col_stacks *s, struct intern *in, struct col_processes *p,
-                    enum col_graph graph)
+void perf_stack_init(struct perf_stacks *s, struct intern *in, struct perf_processes *p,
+                    enum perf_graph graph)
 {
     memset(s, 0, sizeof *s);
     s->in = in;
     s->processes = p;
     s->graph = graph;
-    s->frames = mem_alloc(COL_MAX_FRAMES * sizeof *s->frames);
+    s->frames = mem_alloc(PERF_MAX_FRAMES * sizeof *s->frames);
     joint_init(&s->joints);
     s->rules = unw_cache_new();
 }
 
-void col_stack_release(struct col_stacks *s)
+void perf_stack_release(struct perf_stacks *s)
 {
     free(s->frames);
     joint_release(&s->joints);
@@ -37,7 +37,7 @@ void col_stack_release(struct col_stacks *s)
     umap_release(&s->ends);
 }
 
-static uint32_t truncated_stack(struct col_stacks *s)
+static uint32_t truncated_stack(struct perf_stacks *s)
 {
     if (!s->truncated) {
         uint32_t name = intern_cstr(s->in, "[truncated]");
@@ -60,7 +60,7 @@ static uint64_t frame_key(const struct unw_frame *f)
 }
 
 /* Frame id of F; 0 with *LOADED when its module had to be loaded first. */
-static uint32_t frame_of(struct col_stacks *s, struct col_space *space, const struct unw_frame *f,
+static uint32_t frame_of(struct perf_stacks *s, struct perf_space *space, const struct unw_frame *f,
                          bool *loaded)
 {
     uint32_t id = umap_find(&space->frame_by_pc, frame_key(f));
@@ -69,11 +69,11 @@ static uint32_t frame_of(struct col_stacks *s, struct col_space *space, const st
 
     if (id)
         return id;
-    r = col_process_range(s->processes, space, f->pc - f->is_return, loaded);
+    r = perf_process_range(s->processes, space, f->pc - f->is_return, loaded);
     if (*loaded)
         return 0;
     if (r) {
-        const struct col_module *m = col_module_get(s->processes->modules, r->module);
+        const struct perf_module *m = perf_module_get(s->processes->modules, r->module);
 
         frame.kind = m->kind == MODULE_JIT ? FRAME_JIT : FRAME_NATIVE;
         frame.module = m->id;
@@ -86,7 +86,7 @@ static uint32_t frame_of(struct col_stacks *s, struct col_space *space, const st
 }
 
 /* How many of the outermost frames are those of the thread's last stack. */
-static size_t same_as_last(const struct col_thread *t, const struct user *u)
+static size_t same_as_last(const struct perf_thread *t, const struct user *u)
 {
     size_t same = 0;
 
@@ -95,7 +95,7 @@ static size_t same_as_last(const struct col_thread *t, const struct user *u)
         return 0;
     while (same < u->n && same < t->last.n) {
         const struct unw_frame *f = &u->frames[u->n - 1 - same];
-        const struct col_step *l = &t->last.v[same];
+        const struct perf_step *l = &t->last.v[same];
 
         if (f->pc != l->pc || f->sp != l->sp)
             break;
@@ -105,7 +105,7 @@ static size_t same_as_last(const struct col_thread *t, const struct user *u)
 }
 
 /* Load the modules of the frames that are new; true when the walk must be repeated. */
-static bool load_modules(struct col_stacks *s, struct col_thread *t, const struct user *u,
+static bool load_modules(struct perf_stacks *s, struct perf_thread *t, const struct user *u,
                          size_t same)
 {
     bool loaded = false;
@@ -118,7 +118,7 @@ static bool load_modules(struct col_stacks *s, struct col_thread *t, const struc
 /* --- joining --- */
 
 /* Put what was walked on the callers that an earlier stack had at the same place. */
-static bool join(struct col_stacks *s, const struct col_thread *t, struct user *u)
+static bool join(struct perf_stacks *s, const struct perf_thread *t, struct user *u)
 {
     for (size_t i = u->n; i-- > 1;) {
         const struct unw_frame *f = &u->frames[i];
@@ -145,13 +145,13 @@ static bool is_mark(uint64_t pc)
     return pc >= (uint64_t)PERF_CONTEXT_MAX;
 }
 
-static struct part chain_part(const struct col_words *chain, uint64_t mark)
+static struct part chain_part(const struct perf_words *chain, uint64_t mark)
 {
     struct part p = { 0, 0 };
     bool inside = false;
 
     for (size_t i = 0; i < chain->n; i++) {
-        uint64_t x = col_word(chain, i);
+        uint64_t x = perf_word(chain, i);
 
         if (is_mark(x)) {
             inside = x == mark;
@@ -164,37 +164,38 @@ static struct part chain_part(const struct col_words *chain, uint64_t mark)
     return p;
 }
 
-static size_t chain_frames(const struct col_words *chain, struct part p, size_t skip,
+static size_t chain_frames(const struct perf_words *chain, struct part p, size_t skip,
                            struct unw_frame *to, size_t cap)
 {
     size_t n = 0;
 
     for (size_t i = skip; i < p.n && n < cap; i++)
-        to[n++] = (struct unw_frame){ col_word(chain, p.from + i), 0, i > 0 };
+        to[n++] = (struct unw_frame){ perf_word(chain, p.from + i), 0, i > 0 };
     return n;
 }
 
 /* The chain may go on where the walk stopped: after the walk's last frame. */
-static void extend_by_chain(struct col_stacks *s, const struct col_words *chain, struct user *u)
+static void extend_by_chain(struct perf_stacks *s, const struct perf_words *chain, struct user *u)
 {
     struct part p = chain_part(chain, PERF_CONTEXT_USER);
     uint64_t last = u->n ? u->frames[u->n - 1].pc : 0;
 
     for (size_t i = 0; i + 1 < p.n; i++)
-        if (u->n && col_word(chain, p.from + i) == last) {
-            u->n += chain_frames(chain, p, i + 1, u->frames + u->n, COL_MAX_FRAMES - u->n);
+        if (u->n && perf_word(chain, p.from + i) == last) {
+            u->n += chain_frames(chain, p, i + 1, u->frames + u->n, PERF_MAX_FRAMES - u->n);
             return;
         }
     if (p.n > u->n)
-        u->n = chain_frames(chain, p, 0, u->frames, COL_MAX_FRAMES);
+        u->n = chain_frames(chain, p, 0, u->frames, PERF_MAX_FRAMES);
 }
 
 /* --- the user part --- */
 
-static void walk_branches(struct col_stacks *s, struct col_thread *t, const struct col_record *r,
+static void walk_branches(struct perf_stacks *s, struct perf_thread *t, const struct perf_record *r,
                           struct user *u)
 {
-    struct col_lbr_stack b = col_lbr_walk(r, &t->calls, &s->lbr_depth, u->frames, COL_MAX_FRAMES);
+    struct perf_lbr_stack b = perf_lbr_walk(r, &t->calls, &s->lbr_depth, u->frames,
+                                            PERF_MAX_FRAMES);
 
     if ((r->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER) {
         u->frames++; /* the address is the kernel's */
@@ -206,26 +207,26 @@ static void walk_branches(struct col_stacks *s, struct col_thread *t, const stru
     u->joint = b.stitched;
 }
 
-static void walk(struct col_stacks *s, struct col_thread *t, const struct col_record *r,
+static void walk(struct perf_stacks *s, struct perf_thread *t, const struct perf_record *r,
                  struct user *u)
 {
     *u = (struct user){ .frames = s->frames, .end = UNW_LOST };
-    if (s->graph == COL_GRAPH_LBR) {
+    if (s->graph == PERF_GRAPH_LBR) {
         walk_branches(s, t, r, u);
-    } else if (s->graph == COL_GRAPH_NONE) {
+    } else if (s->graph == PERF_GRAPH_NONE) {
         u->frames[0] = (struct unw_frame){ .pc = r->ip };
         u->n = (r->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
         u->end = UNW_ROOT;
-    } else if (r->has_regs && s->graph != COL_GRAPH_FP) {
+    } else if (r->has_regs && s->graph != PERF_GRAPH_FP) {
         u->end = unw_walk(t->process->space->unw, s->rules, r->regs, &r->stack, u->frames,
-                          COL_MAX_FRAMES, &u->n);
+                          PERF_MAX_FRAMES, &u->n);
     } else {
         u->n = chain_frames(&r->chain, chain_part(&r->chain, PERF_CONTEXT_USER), 0, u->frames,
-                            COL_MAX_FRAMES);
+                            PERF_MAX_FRAMES);
     }
 }
 
-static bool ends_at_a_root(struct col_stacks *s, struct col_thread *t, const struct user *u)
+static bool ends_at_a_root(struct perf_stacks *s, struct perf_thread *t, const struct user *u)
 {
     bool loaded = false;
 
@@ -234,22 +235,22 @@ static bool ends_at_a_root(struct col_stacks *s, struct col_thread *t, const str
 }
 
 /* Where the walk did not reach the root: look for the rest elsewhere. */
-static void complete(struct col_stacks *s, struct col_thread *t, const struct col_record *r,
+static void complete(struct perf_stacks *s, struct perf_thread *t, const struct perf_record *r,
                      struct user *u)
 {
     if (u->end == UNW_CUT)
         s->counts.short_copies++;
-    if (u->end == UNW_ROOT || (s->graph != COL_GRAPH_LBR && join(s, t, u)))
+    if (u->end == UNW_ROOT || (s->graph != PERF_GRAPH_LBR && join(s, t, u)))
         return;
-    if (s->graph == COL_GRAPH_AUTO)
+    if (s->graph == PERF_GRAPH_AUTO)
         extend_by_chain(s, &r->chain, u);
     if (ends_at_a_root(s, t, u))
         u->end = UNW_ROOT;
-    else if (u->n && s->graph != COL_GRAPH_FP)
+    else if (u->n && s->graph != PERF_GRAPH_FP)
         u->parent = truncated_stack(s);
 }
 
-static void count(struct col_stacks *s, const struct user *u)
+static void count(struct perf_stacks *s, const struct user *u)
 {
     s->counts.all++;
     if (u->joined)
@@ -263,7 +264,7 @@ static void count(struct col_stacks *s, const struct user *u)
 }
 
 /* Whether a chain reached the root can only be told by the name of its last function. */
-static void note_end(struct col_stacks *s, struct col_thread *t, const struct user *u)
+static void note_end(struct perf_stacks *s, struct perf_thread *t, const struct user *u)
 {
     bool loaded = false;
     uint32_t frame = frame_of(s, t->process->space, &u->frames[u->n - 1], &loaded);
@@ -271,7 +272,7 @@ static void note_end(struct col_stacks *s, struct col_thread *t, const struct us
     umap_put(&s->ends, frame, umap_find(&s->ends, frame) + 1);
 }
 
-static uint32_t intern_joint(struct col_stacks *s, uint32_t parent, uint32_t frame)
+static uint32_t intern_joint(struct perf_stacks *s, uint32_t parent, uint32_t frame)
 {
     struct frame f = s->in->frame.v[frame - 1];
 
@@ -279,7 +280,7 @@ static uint32_t intern_joint(struct col_stacks *s, uint32_t parent, uint32_t fra
     return intern_stack(s->in, parent, intern_frame(s->in, &f));
 }
 
-static uint32_t intern_user(struct col_stacks *s, struct col_thread *t, const struct user *u,
+static uint32_t intern_user(struct perf_stacks *s, struct perf_thread *t, const struct user *u,
                             size_t same)
 {
     uint32_t parent = same ? t->last.v[same - 1].stack : u->parent;
@@ -294,7 +295,7 @@ static uint32_t intern_user(struct col_stacks *s, struct col_thread *t, const st
             umap_put(&s->root_frames, frame, 1);
         parent = u->joined && i == u->joint ? intern_joint(s, parent, frame)
                                      : intern_stack(s->in, parent, frame);
-        t->last.v[i] = (struct col_step){ f->pc, f->sp, parent };
+        t->last.v[i] = (struct perf_step){ f->pc, f->sp, parent };
         if (u->end == UNW_ROOT && f->sp)
             joint_put(&s->joints, (struct joint){ t->id, f->pc, f->sp }, parent);
     }
@@ -306,13 +307,13 @@ static uint32_t intern_user(struct col_stacks *s, struct col_thread *t, const st
 }
 
 /* In the middle of exec the registers are still those of the program before. */
-static bool is_before_exec(const struct col_thread *t, const struct col_record *r)
+static bool is_before_exec(const struct perf_thread *t, const struct perf_record *r)
 {
     return r->has_regs && (r->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
            !unw_space_find(t->process->space->unw, r->regs.pc);
 }
 
-static uint32_t user_part(struct col_stacks *s, struct col_thread *t, const struct col_record *r)
+static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const struct perf_record *r)
 {
     struct user u;
     size_t same = 0;
@@ -328,7 +329,7 @@ static uint32_t user_part(struct col_stacks *s, struct col_thread *t, const stru
         return 0;
     complete(s, t, r, &u);
     count(s, &u);
-    if (s->graph == COL_GRAPH_FP && u.end != UNW_ROOT)
+    if (s->graph == PERF_GRAPH_FP && u.end != UNW_ROOT)
         note_end(s, t, &u);
     same = u.joined ? 0 : same_as_last(t, &u);
     return intern_user(s, t, &u, same);
@@ -336,7 +337,7 @@ static uint32_t user_part(struct col_stacks *s, struct col_thread *t, const stru
 
 /* --- the kernel part --- */
 
-static uint32_t kernel_frame(struct col_stacks *s, uint64_t pc, bool is_return)
+static uint32_t kernel_frame(struct perf_stacks *s, uint64_t pc, bool is_return)
 {
     uint32_t id = umap_find(&s->kernel_frames, pc * 2 + is_return);
     struct frame f = { .kind = FRAME_KERNEL, .flags = is_return ? FRAME_RETURN : 0,
@@ -355,7 +356,7 @@ static uint32_t kernel_frame(struct col_stacks *s, uint64_t pc, bool is_return)
     return id;
 }
 
-static uint32_t kernel_part(struct col_stacks *s, const struct col_record *r, uint32_t parent)
+static uint32_t kernel_part(struct perf_stacks *s, const struct perf_record *r, uint32_t parent)
 {
     struct part p = chain_part(&r->chain, PERF_CONTEXT_KERNEL);
 
@@ -363,16 +364,17 @@ static uint32_t kernel_part(struct col_stacks *s, const struct col_record *r, ui
         return intern_stack(s->in, parent, kernel_frame(s, r->ip, false));
     for (size_t i = p.n; i-- > 0;)
         parent = intern_stack(s->in, parent,
-                              kernel_frame(s, col_word(&r->chain, p.from + i), i > 0));
+                              kernel_frame(s, perf_word(&r->chain, p.from + i), i > 0));
     return parent;
 }
 
-uint32_t col_stack_of_user(struct col_stacks *s, struct col_thread *t, const struct col_record *r)
+uint32_t perf_stack_of_user(struct perf_stacks *s, struct perf_thread *t,
+                            const struct perf_record *r)
 {
     return t->user_stack = user_part(s, t, r);
 }
 
-uint32_t col_stack_of(struct col_stacks *s, struct col_thread *t, const struct col_record *r)
+uint32_t perf_stack_of(struct perf_stacks *s, struct perf_thread *t, const struct perf_record *r)
 {
-    return kernel_part(s, r, col_stack_of_user(s, t, r));
+    return kernel_part(s, r, perf_stack_of_user(s, t, r));
 }

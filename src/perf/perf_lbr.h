@@ -1,20 +1,20 @@
-/* col_lbr.h - stacks from the CPU's last-branch records in call-stack mode.
+/* perf_lbr.h - stacks from the CPU's last-branch records in call-stack mode.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FATHOM_COLLECT_COL_LBR_H
-#define FATHOM_COLLECT_COL_LBR_H
+#ifndef FATHOM_PERF_PERF_LBR_H
+#define FATHOM_PERF_PERF_LBR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/mem.h"
-#include "collect/col_parse.h"
+#include "perf/perf_decode.h"
 
-struct col_lbr { /* a thread's calls as last known, outermost first */
+struct perf_lbr { /* a thread's calls as last known, outermost first */
     uint64_t *v;
     size_t n, cap;
 };
 
-struct col_lbr_stack {
+struct perf_lbr_stack {
     size_t n;       /* frames, leaf first */
     bool whole;     /* reaches the root */
     size_t stitched; /* of these, outermost ones taken from the stack before */
@@ -22,7 +22,7 @@ struct col_lbr_stack {
 
 /* Frames of sample R into FRAMES (CAP of them, at least 1), completed from what was known of
  * the thread.  *DEPTH is the most calls any sample had, so far what the CPU can hold. */
-struct col_lbr_stack col_lbr_walk(const struct col_record *r, struct col_lbr *known, size_t *depth,
-                                  struct unw_frame *frames, size_t cap);
+struct perf_lbr_stack perf_lbr_walk(const struct perf_record *r, struct perf_lbr *known,
+                                    size_t *depth, struct unw_frame *frames, size_t cap);
 
 #endif

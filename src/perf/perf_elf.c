@@ -1,5 +1,5 @@
-/* col_elf.c - see col_elf.h.  SPDX-License-Identifier: Apache-2.0 */
-#include "collect/col_elf.h"
+/* perf_elf.c - see perf_elf.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "perf/perf_elf.h"
 
 #include <elf.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { PAGE = 4096, MAX_PHDRS = 64, MAX_NOTE = 4096 };
 
-static void read_notes(int fd, const Elf64_Phdr *ph, struct col_elf *f)
+static void read_notes(int fd, const Elf64_Phdr *ph, struct perf_elf *f)
 {
     unsigned char bytes[MAX_NOTE];
     ssize_t got = pread(fd, bytes, ph->p_filesz < MAX_NOTE ? ph->p_filesz : MAX_NOTE,
@@ -36,7 +36,7 @@ static void read_notes(int fd, const Elf64_Phdr *ph, struct col_elf *f)
     }
 }
 
-bool col_elf_read(int fd, struct col_elf *f)
+bool perf_elf_read(int fd, struct perf_elf *f)
 {
     Elf64_Phdr ph[MAX_PHDRS];
     Elf64_Ehdr h;
@@ -51,8 +51,8 @@ bool col_elf_read(int fd, struct col_elf *f)
         h.e_phnum = MAX_PHDRS;
     got = pread(fd, ph, h.e_phnum * sizeof ph[0], (off_t)h.e_phoff);
     for (size_t i = 0; got > 0 && i < (size_t)got / sizeof ph[0]; i++) {
-        if (ph[i].p_type == PT_LOAD && f->n < COL_ELF_SEGMENTS)
-            f->segment[f->n++] = (struct col_elf_segment){ ph[i].p_offset, ph[i].p_filesz,
+        if (ph[i].p_type == PT_LOAD && f->n < PERF_ELF_SEGMENTS)
+            f->segment[f->n++] = (struct perf_elf_segment){ ph[i].p_offset, ph[i].p_filesz,
                                                            ph[i].p_vaddr, ph[i].p_flags & PF_X };
         if (ph[i].p_type == PT_NOTE && !f->build_id_size)
             read_notes(fd, &ph[i], f);
@@ -60,12 +60,12 @@ bool col_elf_read(int fd, struct col_elf *f)
     return true;
 }
 
-uint64_t col_elf_address(const struct col_elf *f, uint64_t offset)
+uint64_t perf_elf_address(const struct perf_elf *f, uint64_t offset)
 {
     uint64_t found = offset;
 
     for (size_t i = 0; i < f->n; i++) {
-        const struct col_elf_segment *s = &f->segment[i];
+        const struct perf_elf_segment *s = &f->segment[i];
         uint64_t low = s->offset & ~(uint64_t)(PAGE - 1);
 
         if (offset < low || offset >= s->offset + s->size)

@@ -1,6 +1,6 @@
-/* col_parse.c - see col_parse.h; the layout is that of perf_event_open(2).
+/* perf_decode.c - see perf_decode.h; the layout is that of perf_event_open(2).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "collect/col_parse.h"
+#include "perf/perf_decode.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { TRAILER_BYTES = 8 + 8 + 8 + 8 };
 
-uint64_t col_word(const struct col_words *w, size_t i)
+uint64_t perf_word(const struct perf_words *w, size_t i)
 {
     uint64_t x;
 
@@ -18,7 +18,7 @@ uint64_t col_word(const struct col_words *w, size_t i)
 
 #if defined(__aarch64__)
 enum { REG_FP = 29, REG_LR = 30, REG_SP = 31, REG_PC = 32 };
-uint64_t col_parse_regs_mask(void)
+uint64_t perf_decode_regs_mask(void)
 {
     return 1ull << REG_FP | 1ull << REG_LR | 1ull << REG_SP | 1ull << REG_PC;
 }
@@ -31,7 +31,7 @@ static void read_regs(struct cursor *c, struct unw_regs *r)
 }
 #else
 enum { REG_BX = 1, REG_BP = 6, REG_SP = 7, REG_IP = 8, REG_R10 = 18 }; /* asm/perf_regs.h */
-uint64_t col_parse_regs_mask(void)
+uint64_t perf_decode_regs_mask(void)
 {
     return 1ull << REG_BX | 1ull << REG_BP | 1ull << REG_SP | 1ull << REG_IP | 1ull << REG_R10;
 }
@@ -46,10 +46,10 @@ static void read_regs(struct cursor *c, struct unw_regs *r)
 #endif
 
 /* A count of words, then the words. */
-static struct col_words read_words(struct cursor *c, size_t words_each)
+static struct perf_words read_words(struct cursor *c, size_t words_each)
 {
     uint64_t n = cur_u64(c);
-    struct col_words w = { NULL, 0 };
+    struct perf_words w = { NULL, 0 };
 
     if (n > cur_left(c) / 8 / words_each) {
         c->failed = true;
@@ -60,7 +60,7 @@ static struct col_words read_words(struct cursor *c, size_t words_each)
     return w;
 }
 
-static void read_stack(struct cursor *c, struct col_record *r)
+static void read_stack(struct cursor *c, struct perf_record *r)
 {
     uint64_t reserved = cur_u64(c), used;
     const unsigned char *data;
@@ -78,7 +78,7 @@ static void read_stack(struct cursor *c, struct col_record *r)
     r->stack = (struct unw_stack){ r->regs.sp, data, c->failed ? 0 : (size_t)used };
 }
 
-static void read_sample(struct cursor *c, uint64_t sample_type, struct col_record *r)
+static void read_sample(struct cursor *c, uint64_t sample_type, struct perf_record *r)
 {
     r->id = cur_u64(c);
     r->ip = cur_u64(c);
@@ -102,7 +102,7 @@ static void read_sample(struct cursor *c, uint64_t sample_type, struct col_recor
         read_stack(c, r);
 }
 
-static void read_mmap2(struct cursor *c, struct col_record *r)
+static void read_mmap2(struct cursor *c, struct perf_record *r)
 {
     r->pid = cur_u32(c);
     r->tid = cur_u32(c);
@@ -126,7 +126,7 @@ static void read_mmap2(struct cursor *c, struct col_record *r)
     r->text = cur_cstr(c);
 }
 
-static void read_body(struct cursor *c, struct col_record *r)
+static void read_body(struct cursor *c, struct perf_record *r)
 {
     switch (r->type) {
     case PERF_RECORD_MMAP2:
@@ -157,7 +157,7 @@ static void read_body(struct cursor *c, struct col_record *r)
 }
 
 /* A thread's own records name it in the body, the others in the trailer. */
-static void read_trailer(struct cursor *c, struct col_record *r)
+static void read_trailer(struct cursor *c, struct perf_record *r)
 {
     uint32_t pid = cur_u32(c), tid = cur_u32(c);
 
@@ -172,7 +172,7 @@ static void read_trailer(struct cursor *c, struct col_record *r)
     r->id = cur_u64(c);
 }
 
-bool col_parse(const void *bytes, size_t n, uint64_t sample_type, struct col_record *r)
+bool perf_decode(const void *bytes, size_t n, uint64_t sample_type, struct perf_record *r)
 {
     struct perf_event_header h;
     struct cursor c, trailer;

@@ -1,11 +1,11 @@
-/* col_source.c - see col_source.h.
+/* col_keep.c - see col_keep.h.
  *
  * Code is kept for the dearest functions until nearly all cost is covered.  Within them a frame
  * with FRAME_ROW is defined wherever the inline chain changes, which is a line table cut down to
  * what is needed.  Of source files only the lines near measured ones are kept; the rest become
  * empty lines, so that numbers still hold and nothing else of the file leaves the machine.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "collect/col_source.h"
+#include "collect/col_keep.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ struct text { /* one source file and which of its lines are wanted */
 };
 
 struct keeper {
-    const struct col_source *s;
+    const struct col_keep *s;
     uint64_t whole;
     VEC(struct hot) hot;
     struct index by_start;
@@ -99,7 +99,7 @@ static void add_hot(struct keeper *k, uint32_t module, const struct sym_line *ou
 /* Every frame met: its source lines are wanted; where it was measured, its code may be. */
 static void look_at_frames(struct keeper *k)
 {
-    const struct col_source *s = k->s;
+    const struct col_keep *s = k->s;
     size_t n = s->names->in->frame.n;
 
     for (size_t i = 0; i < n; i++) {
@@ -241,7 +241,7 @@ static void keep_text(struct keeper *k, struct text *t)
     map_close(&m);
 }
 
-void col_source_keep(const struct col_source *s)
+void col_keep(const struct col_keep *s)
 {
     struct keeper k = { .s = s };
 

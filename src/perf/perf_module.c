@@ -1,29 +1,29 @@
-/* col_module.c - see col_module.h.  SPDX-License-Identifier: Apache-2.0 */
-#include "collect/col_module.h"
+/* perf_module.c - see perf_module.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "perf/perf_module.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 static const char deleted[] = " (deleted)";
 
-void col_module_init(struct col_modules *m, struct intern *in)
+const struct perf_host perf_host_none = { 0 };
+
+void perf_module_init(struct perf_modules *m, struct intern *in, const struct perf_host *host)
 {
     memset(m, 0, sizeof *m);
     m->in = in;
+    m->host = host;
 }
 
-void col_module_release(struct col_modules *m)
+void perf_module_release(struct perf_modules *m)
 {
     for (size_t i = 0; i < m->v.n; i++) {
-        struct col_module *x = &m->v.v[i];
+        struct perf_module *x = &m->v.v[i];
 
         if (x->fd >= 0)
             close(x->fd);
@@ -34,7 +34,7 @@ void col_module_release(struct col_modules *m)
     index_release(&m->by_key);
 }
 
-struct col_module *col_module_get(struct col_modules *m, uint32_t number)
+struct perf_module *perf_module_get(struct perf_modules *m, uint32_t number)
 {
     return number && number <= m->v.n ? &m->v.v[number - 1] : NULL;
 }
@@ -59,7 +59,7 @@ static enum module_kind kind_of(const char *path)
 
 /* Code that no file holds is named by the map its runtime writes, which is also what keeps the
  * processes apart. */
-static void jit_path(char *path, size_t cap, const struct col_mapping *w)
+static void jit_path(char *path, size_t cap, const struct perf_mapping *w)
 {
     if (w->jit_dump)
         snprintf(path, cap, "%s", w->jit_dump);
@@ -67,68 +67,14 @@ static void jit_path(char *path, size_t cap, const struct col_mapping *w)
         snprintf(path, cap, "/tmp/perf-%" PRId64 ".map", w->inner_pid);
 }
 
-bool col_module_is_jit_dump(const char *path)
+bool perf_module_is_jit_dump(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
     return slash && strncmp(slash, "/jit-", 5) == 0 && ends_with(slash, ".dump");
 }
 
-static bool same_file(int fd, const struct col_mapping *w)
-{
-    struct stat st;
-
-    return !w->inode || (fstat(fd, &st) == 0 && st.st_ino == w->inode &&
-                         (!w->device || st.st_dev == w->device));
-}
-
-static int open_regular(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
-
-    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-static bool has_build_id(int fd, const struct col_mapping *w)
-{
-    struct col_elf elf;
-
-    return w->build_id_size && col_elf_read(fd, &elf) && elf.build_id_size == w->build_id_size &&
-           memcmp(elf.build_id, w->build_id, w->build_id_size) == 0;
-}
-
-/* Try the ways to the file that W mapped, the surest first. */
-static int open_file(const struct col_mapping *w)
-{
-    char tries[4][4096 + 64];
-
-    snprintf(tries[0], sizeof tries[0], "/proc/%" PRId64 "/root%s", w->pid, w->path);
-    snprintf(tries[1], sizeof tries[1], "/proc/%" PRId64 "/map_files/%" PRIx64 "-%" PRIx64, w->pid,
-             w->start, w->end);
-    if (w->root_fd >= 0)
-        snprintf(tries[2], sizeof tries[2], "/proc/self/fd/%d%s", w->root_fd, w->path);
-    else
-        snprintf(tries[2], sizeof tries[2], "%s", w->path);
-    snprintf(tries[3], sizeof tries[3], "/proc/%" PRId64 "/exe", w->pid);
-    for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
-        int fd = open_regular(tries[i]);
-        /* The program itself is not known by its path to be this file. */
-        bool right = fd >= 0 && (i == 3 && !w->inode ? has_build_id(fd, w) : same_file(fd, w));
-
-        if (right)
-            return fd;
-        if (fd >= 0)
-            close(fd);
-    }
-    return -1;
-}
-
-static uint64_t key_of(const struct col_mapping *w, const char *path)
+static uint64_t key_of(const struct perf_mapping *w, const char *path)
 {
     uint64_t h = hash_bytes(path, strlen(path));
 
@@ -137,7 +83,7 @@ static uint64_t key_of(const struct col_mapping *w, const char *path)
     return hash_pair(h, hash_pair(w->device, w->inode));
 }
 
-static bool is_same(const struct col_module *x, const struct col_mapping *w, const char *path)
+static bool is_same(const struct perf_module *x, const struct perf_mapping *w, const char *path)
 {
     if (strcmp(x->path, path) != 0)
         return false;
@@ -147,12 +93,12 @@ static bool is_same(const struct col_module *x, const struct col_mapping *w, con
     return x->device == w->device && x->inode == w->inode;
 }
 
-uint32_t col_module_number(struct col_modules *m, const struct col_mapping *w)
+uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w)
 {
     enum module_kind kind = kind_of(w->path);
-    struct col_mapping file = *w; /* of code without a file, nothing but the name counts */
+    struct perf_mapping file = *w; /* of code without a file, nothing but the name counts */
     char path[4096];
-    struct col_module *x;
+    struct perf_module *x;
     uint64_t h;
 
     if (kind == MODULE_JIT)
@@ -168,7 +114,7 @@ uint32_t col_module_number(struct col_modules *m, const struct col_mapping *w)
         if (is_same(&m->v.v[n - 1], &file, path))
             return n;
     x = vec_add(&m->v);
-    *x = (struct col_module){ .path = mem_strdup(path), .kind = kind, .fd = -1,
+    *x = (struct perf_module){ .path = mem_strdup(path), .kind = kind, .fd = -1,
                               .device = file.device, .inode = file.inode,
                               .build_id_size = file.build_id_size,
                               .target_pid = kind == MODULE_JIT ? w->pid : 0,
@@ -178,7 +124,7 @@ uint32_t col_module_number(struct col_modules *m, const struct col_mapping *w)
     if (w->root_fd >= 0)
         snprintf(x->root, sizeof x->root, "/proc/self/fd/%d", w->root_fd);
     if (kind == MODULE_FILE)
-        x->fd = open_file(w);
+        x->fd = m->host->open ? m->host->open(w) : -1;
     index_add(&m->by_key, h, (uint32_t)m->v.n);
     return (uint32_t)m->v.n;
 }
@@ -193,9 +139,9 @@ static struct unw_table *vdso_table(void)
     return unw_table_build(h, h->e_shoff + (size_t)h->e_shnum * h->e_shentsize, NULL);
 }
 
-static void load_file(struct col_module *x)
+static void load_file(struct perf_module *x)
 {
-    if (x->fd < 0 || !col_elf_read(x->fd, &x->elf))
+    if (x->fd < 0 || !perf_elf_read(x->fd, &x->elf))
         return;
     if (!x->build_id_size) {
         memcpy(x->build_id, x->elf.build_id, sizeof x->build_id);
@@ -208,16 +154,7 @@ static void load_file(struct col_module *x)
     x->table = unw_table_open(x->fd, x->build_id_size ? x->build_id : NULL, x->build_id_size, NULL);
 }
 
-/* The list of names grows while the program runs, and goes with its namespace: hold it now. */
-static void hold_jit_list(struct col_module *x)
-{
-    char path[4096 + 64];
-
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/root%s", x->target_pid, x->path);
-    x->fd = open_regular(path);
-}
-
-void col_module_load(struct col_modules *m, struct col_module *x)
+void perf_module_load(struct perf_modules *m, struct perf_module *x)
 {
     struct module def = { .kind = x->kind };
 
@@ -226,8 +163,9 @@ void col_module_load(struct col_modules *m, struct col_module *x)
     x->loaded = true;
     if (x->kind == MODULE_FILE)
         load_file(x);
-    else if (x->kind == MODULE_JIT)
-        hold_jit_list(x);
+    else if (x->kind == MODULE_JIT && m->host->open_jit)
+        /* The list of names grows while the program runs, and goes with its namespace. */
+        x->fd = m->host->open_jit(x->target_pid, x->path);
     else if (x->kind == MODULE_VDSO)
         x->table = vdso_table();
     def.path = intern_cstr(m->in, x->path);
@@ -236,11 +174,11 @@ void col_module_load(struct col_modules *m, struct col_module *x)
     x->id = intern_module(m->in, &def);
 }
 
-uint64_t col_module_bias(const struct col_module *x, uint64_t start, uint64_t file_offset)
+uint64_t perf_module_bias(const struct perf_module *x, uint64_t start, uint64_t file_offset)
 {
     if (x->kind == MODULE_JIT)
         return 0;
     if (x->kind == MODULE_VDSO)
         return start - file_offset;
-    return start - col_elf_address(&x->elf, file_offset);
+    return start - perf_elf_address(&x->elf, file_offset);
 }

@@ -1,21 +1,22 @@
-/* col_module.h - the files that code came from, one entry for all processes that map a file.
+/* perf_module.h - the files that code came from, one entry for all processes that map a file.
  *
  * A file is opened when it is first mapped, because the process and its view of the file system
  * may be gone later; its unwind table is made when a sample first lies in it.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FATHOM_COLLECT_COL_MODULE_H
-#define FATHOM_COLLECT_COL_MODULE_H
+#ifndef FATHOM_PERF_PERF_MODULE_H
+#define FATHOM_PERF_PERF_MODULE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "collect/col_elf.h"
+#include "perf/perf_elf.h"
+#include "perf/perf_host.h"
 #include "profile/intern.h"
 #include "unwind/unwind.h"
 
-struct col_module {
+struct perf_module {
     char *path; /* as the target saw it */
     enum module_kind kind;
     uint64_t device, inode; /* 0 when known by build id */
@@ -26,18 +27,19 @@ struct col_module {
     int fd;        /* -1 when it could not be opened */
     bool loaded;   /* elf, table and id are valid */
     bool mismatch; /* the file found is not the one that was mapped */
-    struct col_elf elf;
+    struct perf_elf elf;
     struct unw_table *table; /* may be NULL */
     uint32_t id;             /* in the sink */
 };
 
-struct col_modules {
-    VEC(struct col_module) v; /* number - 1 */
+struct perf_modules {
+    VEC(struct perf_module) v; /* number - 1 */
     struct index by_key;
     struct intern *in;
+    const struct perf_host *host;
 };
 
-struct col_mapping { /* what a record or a line of /proc/PID/maps says */
+struct perf_mapping { /* what a record or a line of /proc/PID/maps says */
     uint64_t start, end, file_offset;
     uint64_t device, inode;
     const uint8_t *build_id;
@@ -48,16 +50,16 @@ struct col_mapping { /* what a record or a line of /proc/PID/maps says */
     const char *jit_dump;   /* where it describes the code it makes, or NULL */
 };
 
-void col_module_init(struct col_modules *m, struct intern *in);
-void col_module_release(struct col_modules *m);
+void perf_module_init(struct perf_modules *m, struct intern *in, const struct perf_host *host);
+void perf_module_release(struct perf_modules *m);
 /* Number of the module for mapping W, from 1; made when new. */
-uint32_t col_module_number(struct col_modules *m, const struct col_mapping *w);
+uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w);
 /* PATH is a jitdump: a process maps it only to tell where it is. */
-bool col_module_is_jit_dump(const char *path);
-struct col_module *col_module_get(struct col_modules *m, uint32_t number);
+bool perf_module_is_jit_dump(const char *path);
+struct perf_module *perf_module_get(struct perf_modules *m, uint32_t number);
 /* Read what unwinding needs and define the module to the sink. */
-void col_module_load(struct col_modules *m, struct col_module *x);
+void perf_module_load(struct perf_modules *m, struct perf_module *x);
 /* Offset between addresses of a mapping that starts at START with FILE_OFFSET, and the module's. */
-uint64_t col_module_bias(const struct col_module *x, uint64_t start, uint64_t file_offset);
+uint64_t perf_module_bias(const struct perf_module *x, uint64_t start, uint64_t file_offset);
 
 #endif

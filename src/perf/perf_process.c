@@ -1,12 +1,10 @@
-/* col_process.c - see col_process.h.  SPDX-License-Identifier: Apache-2.0 */
-#include "collect/col_process.h"
+/* perf_process.c - see perf_process.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "perf/perf_process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "collect/col_proc.h"
+#include <sys/sysmacros.h>
 
 #if defined(__aarch64__)
 static const enum unw_arch arch = UNW_AARCH64;
@@ -14,23 +12,23 @@ static const enum unw_arch arch = UNW_AARCH64;
 static const enum unw_arch arch = UNW_X86_64;
 #endif
 
-void col_process_init(struct col_processes *p, struct intern *in, struct col_modules *modules)
+void perf_process_init(struct perf_processes *p, struct intern *in, struct perf_modules *modules)
 {
     memset(p, 0, sizeof *p);
     p->in = in;
     p->modules = modules;
 }
 
-static struct col_space *space_new(struct unw_space *unw)
+static struct perf_space *space_new(struct unw_space *unw)
 {
-    struct col_space *s = mem_zalloc(sizeof *s);
+    struct perf_space *s = mem_zalloc(sizeof *s);
 
     s->users = 1;
     s->unw = unw;
     return s;
 }
 
-static void space_drop(struct col_space *s)
+static void space_drop(struct perf_space *s)
 {
     if (!s || --s->users)
         return;
@@ -40,10 +38,10 @@ static void space_drop(struct col_space *s)
 }
 
 /* The process's own space, to change it. */
-static struct col_space *space_own(struct col_process *x)
+static struct perf_space *space_own(struct perf_process *x)
 {
     if (x->space->users > 1) {
-        struct col_space *copy = space_new(unw_space_copy(x->space->unw));
+        struct perf_space *copy = space_new(unw_space_copy(x->space->unw));
 
         space_drop(x->space);
         x->space = copy;
@@ -51,7 +49,7 @@ static struct col_space *space_own(struct col_process *x)
     return x->space;
 }
 
-void col_process_release(struct col_processes *p)
+void perf_process_release(struct perf_processes *p)
 {
     for (size_t i = 0; i < p->process.n; i++) {
         space_drop(p->process.v[i]->space);
@@ -69,14 +67,14 @@ void col_process_release(struct col_processes *p)
     umap_release(&p->by_tid);
 }
 
-static struct col_process *find_process(struct col_processes *p, int64_t pid)
+static struct perf_process *find_process(struct perf_processes *p, int64_t pid)
 {
     uint32_t at = umap_find(&p->by_pid, (uint64_t)pid);
 
     return at ? p->process.v[at - 1] : NULL;
 }
 
-struct col_thread *col_process_find_thread(struct col_processes *p, int64_t tid)
+struct perf_thread *perf_process_find_thread(struct perf_processes *p, int64_t tid)
 {
     uint32_t at = umap_find(&p->by_tid, (uint64_t)tid);
 
@@ -84,10 +82,10 @@ struct col_thread *col_process_find_thread(struct col_processes *p, int64_t tid)
 }
 
 /* SPACE is taken over; NULL makes an empty one. */
-static struct col_process *add_process(struct col_processes *p, const struct process *info,
-                                       struct col_space *space)
+static struct perf_process *add_process(struct perf_processes *p, const struct process *info,
+                                       struct perf_space *space)
 {
-    struct col_process *x = mem_zalloc(sizeof *x);
+    struct perf_process *x = mem_zalloc(sizeof *x);
 
     x->pid = x->inner_pid = info->pid;
     x->info = *info;
@@ -99,10 +97,10 @@ static struct col_process *add_process(struct col_processes *p, const struct pro
     return x;
 }
 
-static struct col_thread *add_thread(struct col_processes *p, struct col_process *of, int64_t tid,
-                                     uint32_t name, uint64_t start_ns)
+static struct perf_thread *add_thread(struct perf_processes *p, struct perf_process *of,
+                                      int64_t tid, uint32_t name, uint64_t start_ns)
 {
-    struct col_thread *t = mem_zalloc(sizeof *t);
+    struct perf_thread *t = mem_zalloc(sizeof *t);
 
     t->tid = tid;
     t->process = of;
@@ -113,41 +111,42 @@ static struct col_thread *add_thread(struct col_processes *p, struct col_process
     return t;
 }
 
-static void tell_process(struct col_processes *p, const struct col_process *x)
+static void tell_process(struct perf_processes *p, const struct perf_process *x)
 {
     sink_update_process(p->in->out, x->id, &x->info);
 }
 
-static void tell_thread(struct col_processes *p, const struct col_thread *t)
+static void tell_thread(struct perf_processes *p, const struct perf_thread *t)
 {
     sink_update_thread(p->in->out, t->id, &t->info);
 }
 
-static void map_into(struct col_processes *p, struct col_process *x, struct col_mapping *w)
+static void map_into(struct perf_processes *p, struct perf_process *x, struct perf_mapping *w)
 {
-    struct col_space *s = x->space;
-    const struct col_module *m;
+    const struct perf_host *host = p->modules->host;
+    struct perf_space *s = x->space;
+    const struct perf_module *m;
     const struct unw_range *r;
     uint32_t number;
     uint64_t bias;
 
     if (w->end <= w->start)
         return;
-    if (col_module_is_jit_dump(w->path)) {
+    if (perf_module_is_jit_dump(w->path)) {
         free(x->jit_dump);
         x->jit_dump = mem_strdup(w->path);
         return;
     }
-    if (x->root_fd >= 0 && x->inner_pid == x->pid)
-        x->inner_pid = col_proc_inner_pid(x->pid);
+    if (x->root_fd >= 0 && x->inner_pid == x->pid && host->inner_pid)
+        x->inner_pid = host->inner_pid(x->pid);
     w->pid = x->pid;
     w->inner_pid = x->inner_pid;
     w->root_fd = x->root_fd;
     w->jit_dump = x->jit_dump;
-    number = col_module_number(p->modules, w);
-    m = col_module_get(p->modules, number);
-    bias = m->loaded ? col_module_bias(m, w->start, w->file_offset) : w->start - w->file_offset;
-    number |= m->loaded ? 0 : COL_PENDING;
+    number = perf_module_number(p->modules, w);
+    m = perf_module_get(p->modules, number);
+    bias = m->loaded ? perf_module_bias(m, w->start, w->file_offset) : w->start - w->file_offset;
+    number |= m->loaded ? 0 : PERF_PENDING;
     r = unw_space_find(s->unw, w->start);
     if (r && r->start == w->start && r->end == w->end && r->module == number && r->bias == bias)
         return; /* a JIT that turns a page's protection to and fro */
@@ -157,87 +156,116 @@ static void map_into(struct col_processes *p, struct col_process *x, struct col_
     umap_clear(&s->frame_by_pc);
 }
 
-static void map_line(void *context, struct col_mapping *w)
+static void map_line(void *context, struct perf_mapping *w)
 {
     void **both = context;
 
     map_into(both[0], both[1], w);
 }
 
-struct col_process *col_process_attach(struct col_processes *p, int64_t pid)
+/* --- what the host knows --- */
+
+static void find_name(struct perf_processes *p, int64_t pid, int64_t tid, char *name, size_t cap)
 {
-    struct process info = { .pid = pid, .start_ns = p->start_ns };
-    struct col_process *x;
+    const struct perf_host *host = p->modules->host;
+
+    if (!host->comm || host->comm(pid, tid, name, cap) < 0)
+        *name = 0;
+}
+
+static int64_t find_parent(struct perf_processes *p, int64_t pid)
+{
+    return p->modules->host->parent ? p->modules->host->parent(pid) : 0;
+}
+
+/* String id of the command line, OR when it is not known. */
+static uint32_t find_command(struct perf_processes *p, int64_t pid, uint32_t or)
+{
+    const struct perf_host *host = p->modules->host;
     char text[4096];
 
-    if (col_proc_comm(pid, pid, text, sizeof text) < 0)
-        snprintf(text, sizeof text, "%s", pid == 0 ? "swapper" : pid < 0 ? "[ended]" : "");
-    info.name = intern_cstr(p->in, text);
-    col_proc_command(pid, text, sizeof text);
-    info.command = intern_cstr(p->in, text);
-    info.parent_pid = col_proc_parent(pid);
+    if (!host->command || host->command(pid, text, sizeof text) <= 0)
+        return or;
+    return intern_cstr(p->in, text);
+}
+
+static void find_root(struct perf_processes *p, struct perf_process *x)
+{
+    if (p->modules->host->root)
+        p->modules->host->root(x->pid, &x->mount_ns, &x->root_fd);
+}
+
+struct perf_process *perf_process_attach(struct perf_processes *p, int64_t pid)
+{
+    struct process info = { .pid = pid, .start_ns = p->start_ns };
+    struct perf_process *x;
+    char name[64];
+
+    find_name(p, pid, pid, name, sizeof name);
+    if (!*name && pid <= 0)
+        snprintf(name, sizeof name, "%s", pid == 0 ? "swapper" : "[ended]");
+    info.name = intern_cstr(p->in, name);
+    info.command = find_command(p, pid, 0);
+    info.parent_pid = find_parent(p, pid);
     x = add_process(p, &info, NULL);
-    col_proc_root(pid, &x->mount_ns, &x->root_fd);
-    col_proc_maps(pid, map_line, (void *[]){ p, x });
+    find_root(p, x);
+    if (p->modules->host->maps)
+        p->modules->host->maps(pid, map_line, (void *[]){ p, x });
     return x;
 }
 
-struct col_thread *col_process_thread(struct col_processes *p, int64_t pid, int64_t tid)
+struct perf_thread *perf_process_thread(struct perf_processes *p, int64_t pid, int64_t tid)
 {
-    struct col_thread *t = col_process_find_thread(p, tid);
-    struct col_process *x;
+    struct perf_thread *t = perf_process_find_thread(p, tid);
+    struct perf_process *x;
     char name[64];
 
     if (t && t->process->pid == pid)
         return t;
     x = find_process(p, pid);
     if (!x || x->gone)
-        x = col_process_attach(p, pid);
-    if (col_proc_comm(pid, tid, name, sizeof name) < 0)
-        return add_thread(p, x, tid, x->info.name, p->start_ns);
-    return add_thread(p, x, tid, intern_cstr(p->in, name), p->start_ns);
+        x = perf_process_attach(p, pid);
+    find_name(p, pid, tid, name, sizeof name);
+    return add_thread(p, x, tid, *name ? intern_cstr(p->in, name) : x->info.name, p->start_ns);
 }
 
-static void on_map(struct col_processes *p, const struct col_record *r)
+static void on_map(struct perf_processes *p, const struct perf_record *r)
 {
-    struct col_mapping w = { .start = r->start, .end = r->start + r->size,
+    struct perf_mapping w = { .start = r->start, .end = r->start + r->size,
                              .file_offset = r->file_offset, .inode = r->inode,
                              .build_id = r->build_id, .build_id_size = r->build_id_size,
                              .path = r->text };
 
     if (r->inode)
-        w.device = col_proc_device(r->major, r->minor);
+        w.device = makedev(r->major, r->minor);
     if (w.end > w.start)
-        map_into(p, col_process_thread(p, r->pid, r->tid)->process, &w);
+        map_into(p, perf_process_thread(p, r->pid, r->tid)->process, &w);
 }
 
 /* A new program in the process: what it had mapped is gone. */
-static void on_exec(struct col_processes *p, struct col_process *x)
+static void on_exec(struct perf_processes *p, struct perf_process *x)
 {
-    char command[4096];
-
     space_drop(x->space);
     x->space = space_new(unw_space_new(arch));
     free(x->jit_dump);
     x->jit_dump = NULL;
-    if (col_proc_command(x->pid, command, sizeof command) > 0)
-        x->info.command = intern_cstr(p->in, command);
-    col_proc_root(x->pid, &x->mount_ns, &x->root_fd);
+    x->info.command = find_command(p, x->pid, x->info.command);
+    find_root(p, x);
 }
 
-static void on_comm(struct col_processes *p, const struct col_record *r)
+static void on_comm(struct perf_processes *p, const struct perf_record *r)
 {
-    struct col_thread *t = col_process_find_thread(p, r->tid);
+    struct perf_thread *t = perf_process_find_thread(p, r->tid);
 
     /* The launched command's first record: nothing of it is worth reading from /proc. */
     if (!t && (r->misc & PERF_RECORD_MISC_COMM_EXEC) && !find_process(p, r->pid)) {
         struct process info = { .pid = r->pid, .name = intern_cstr(p->in, r->text),
                                 .start_ns = r->time_ns };
 
-        info.parent_pid = col_proc_parent(r->pid);
+        info.parent_pid = find_parent(p, r->pid);
         t = add_thread(p, add_process(p, &info, NULL), r->tid, info.name, r->time_ns);
     } else if (!t)
-        t = col_process_thread(p, r->pid, r->tid);
+        t = perf_process_thread(p, r->pid, r->tid);
     t->info.name = intern_cstr(p->in, r->text);
     if (r->misc & PERF_RECORD_MISC_COMM_EXEC)
         on_exec(p, t->process);
@@ -248,15 +276,15 @@ static void on_comm(struct col_processes *p, const struct col_record *r)
     tell_thread(p, t);
 }
 
-static void on_fork(struct col_processes *p, const struct col_record *r)
+static void on_fork(struct perf_processes *p, const struct perf_record *r)
 {
-    struct col_thread *parent = col_process_find_thread(p, r->parent_tid);
-    struct col_process *from, *x;
+    struct perf_thread *parent = perf_process_find_thread(p, r->parent_tid);
+    struct perf_process *from, *x;
 
     if (p->no_children && r->pid != r->parent_pid)
         return;
     if (!parent)
-        parent = col_process_thread(p, r->parent_pid, r->parent_tid);
+        parent = perf_process_thread(p, r->parent_pid, r->parent_tid);
     from = parent->process;
     x = from;
     if (r->pid != r->parent_pid) {
@@ -274,9 +302,9 @@ static void on_fork(struct col_processes *p, const struct col_record *r)
     add_thread(p, x, r->tid, parent->info.name, r->time_ns);
 }
 
-static void on_end(struct col_processes *p, const struct col_record *r)
+static void on_end(struct perf_processes *p, const struct perf_record *r)
 {
-    struct col_thread *t = col_process_find_thread(p, r->tid);
+    struct perf_thread *t = perf_process_find_thread(p, r->tid);
 
     if (!t)
         return;
@@ -291,7 +319,7 @@ static void on_end(struct col_processes *p, const struct col_record *r)
     tell_process(p, t->process);
 }
 
-void col_process_record(struct col_processes *p, const struct col_record *r)
+void perf_process_record(struct perf_processes *p, const struct perf_record *r)
 {
     switch (r->type) {
     case PERF_RECORD_MMAP2:
@@ -311,22 +339,22 @@ void col_process_record(struct col_processes *p, const struct col_record *r)
     }
 }
 
-const struct unw_range *col_process_range(struct col_processes *p, struct col_space *s,
+const struct unw_range *perf_process_range(struct perf_processes *p, struct perf_space *s,
                                           uint64_t pc, bool *loaded)
 {
     const struct unw_range *r = unw_space_find(s->unw, pc);
     struct unw_range w;
-    struct col_module *m;
+    struct perf_module *m;
 
-    if (!r || !(r->module & COL_PENDING))
+    if (!r || !(r->module & PERF_PENDING))
         return r;
     w = *r;
-    m = col_module_get(p->modules, w.module & ~COL_PENDING);
+    m = perf_module_get(p->modules, w.module & ~PERF_PENDING);
     if (!m)
         return NULL;
-    col_module_load(p->modules, m);
+    perf_module_load(p->modules, m);
     *loaded = true;
-    unw_space_map(s->unw, w.start, w.end, col_module_bias(m, w.start, w.start - w.bias), m->table,
-                  w.module & ~COL_PENDING);
+    unw_space_map(s->unw, w.start, w.end, perf_module_bias(m, w.start, w.start - w.bias), m->table,
+                  w.module & ~PERF_PENDING);
     return unw_space_find(s->unw, pc);
 }

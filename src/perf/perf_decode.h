@@ -1,9 +1,9 @@
-/* col_parse.h - one record of the kernel's ring, as fields.
+/* perf_decode.h - one record of the kernel's ring, as fields.
  *
  * All our events use one order of sample fields, so that a record tells by itself how to read
  * it.  Pointers lead into the record's bytes.  SPDX-License-Identifier: Apache-2.0 */
-#ifndef FATHOM_COLLECT_COL_PARSE_H
-#define FATHOM_COLLECT_COL_PARSE_H
+#ifndef FATHOM_PERF_PERF_DECODE_H
+#define FATHOM_PERF_PERF_DECODE_H
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -19,13 +19,13 @@ enum {
     COL_STACK = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
 };
 
-struct col_words { /* 64-bit words that may not be aligned */
+struct perf_words { /* 64-bit words that may not be aligned */
     const unsigned char *p;
     size_t n;
 };
-uint64_t col_word(const struct col_words *w, size_t i);
+uint64_t perf_word(const struct perf_words *w, size_t i);
 
-struct col_record {
+struct perf_record {
     uint32_t type; /* PERF_RECORD_* */
     uint16_t misc;
     uint32_t pid, tid, cpu;
@@ -33,8 +33,8 @@ struct col_record {
 
     /* SAMPLE */
     uint64_t ip, period;
-    struct col_words chain;    /* with context marks */
-    struct col_words branches; /* three words each: from, to, flags */
+    struct perf_words chain;    /* with context marks */
+    struct perf_words branches; /* three words each: from, to, flags */
     bool has_regs;
     struct unw_regs regs;
     struct unw_stack stack; /* size 0 when none */
@@ -52,10 +52,10 @@ struct col_record {
 };
 
 /* Which user registers to ask for: what the unwinder restores. */
-uint64_t col_parse_regs_mask(void);
+uint64_t perf_decode_regs_mask(void);
 
 /* SAMPLE_TYPE is that of the event: COL_SAMPLE and what was added to it.  False when the
  * record contradicts itself. */
-bool col_parse(const void *bytes, size_t n, uint64_t sample_type, struct col_record *r);
+bool perf_decode(const void *bytes, size_t n, uint64_t sample_type, struct perf_record *r);
 
 #endif

@@ -1,0 +1,103 @@
+/* col_look.c - see col_look.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_look.h"
+
+#include <stdlib.h>
+#include <sys/uio.h>
+
+#include "base/clock.h"
+#include "collect/col_proc.h"
+#include "perf/perf_blocked.h"
+
+enum { STACK_BYTES = 64 << 10, PAGE = 4096, MOST_GLANCES = 4 };
+
+void col_look_init(struct col_look *l, struct perf_waits *waits)
+{
+    *l = (struct col_look){ .waits = waits, .memory = mem_alloc(STACK_BYTES) };
+}
+
+void col_look_release(struct col_look *l)
+{
+    free(l->memory);
+}
+
+/* Bytes of the stack of PID from SP on; as many whole pages as can be read. */
+static size_t read_stack(struct col_look *l, int64_t pid, uint64_t sp)
+{
+    for (size_t want = STACK_BYTES; want >= PAGE; want /= 2) {
+        size_t n = want - (sp & (PAGE - 1));
+        struct iovec to = { l->memory, n }, from = { (void *)(uintptr_t)sp, n };
+        ssize_t got = process_vm_readv((pid_t)pid, &to, 1, &from, 1, 0);
+
+        if (got > 0)
+            return (size_t)got;
+    }
+    return 0;
+}
+
+/* The frame pointer is not known from outside; a walk that needs it is joined to what is known
+ * of the thread, or given up. */
+static uint32_t stack_of(struct col_look *l, struct perf_thread *t, uint64_t pc, uint64_t sp)
+{
+    struct perf_stack_counts before = l->waits->stacks->counts;
+    struct perf_record r = { .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .ip = pc,
+                            .has_regs = true, .regs = { .pc = pc, .sp = sp },
+                            .stack = { .base = sp, .data = l->memory } };
+    uint32_t stack;
+    bool rooted;
+
+    r.stack.size = read_stack(l, t->process->pid, sp);
+    if (!r.stack.size)
+        return 0;
+    stack = perf_stack_of(l->waits->stacks, t, &r);
+    rooted = l->waits->stacks->counts.rooted > before.rooted;
+    l->waits->stacks->counts = before;
+    return rooted ? stack : 0;
+}
+
+static void look_at(struct col_look *l, struct perf_thread *t)
+{
+    struct col_proc_wait p;
+
+    t->asked = true;
+    if (!col_proc_wait(t->process->pid, t->tid, &p))
+        return;
+    t->wait_note = intern_cstr(l->waits->in, perf_blocked_by_call(p.call));
+    t->wait_stack = stack_of(l, t, p.pc, p.sp);
+}
+
+/* A thread whose waits are short is looked at now and then, as one looks at running ones: where it
+ * waits at that moment is where it waits most, and the waits to come are put there. */
+static void glance_at(struct col_look *l, struct perf_thread *t)
+{
+    struct col_proc_wait p;
+    uint32_t stack;
+
+    if (!col_proc_wait(t->process->pid, t->tid, &p))
+        return;
+    stack = stack_of(l, t, p.pc, p.sp);
+    if (!stack)
+        return;
+    t->block_note = intern_cstr(l->waits->in, perf_blocked_by_call(p.call));
+    t->block_stack = stack;
+    t->block_sampled = t->guessed = false;
+}
+
+void col_look(struct col_look *l)
+{
+    uint64_t now = clock_mono_ns();
+    int glances = MOST_GLANCES;
+
+    l->unsure = false;
+    for (size_t i = 0; l->memory && l->waits->metric && i < l->waits->processes->thread.n; i++) {
+        struct perf_thread *t = l->waits->processes->thread.v[i];
+
+        if (t->guessed && !t->info.end_ns && glances-- > 0)
+            glance_at(l, t);
+        if (!t->out_ns || t->asked || t->info.end_ns)
+            continue;
+        if (now > t->out_ns + PERF_WAIT_LONG_NS)
+            look_at(l, t);
+        else
+            l->unsure = true;
+    }
+}
