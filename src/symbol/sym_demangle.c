@@ -1,51 +1,79 @@
-/* sym_demangle.c - from linker names to source names.  SPDX-License-Identifier: Apache-2.0 */
-#include <dlfcn.h>
-#include <stdlib.h>
+/* sym_demangle.c - demangle C++ and Rust names with libiberty.
+ *
+ * A short mangled name can describe gigabytes of text, because it may refer back to its own
+ * parts.  libiberty bounds the depth of its recursion but not its output, so the callback that
+ * collects the output jumps out when it is full.  SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdbool.h>
 #include <string.h>
 
-#include "symbol/sym_rust.h"
+#include "base/buf.h"
 #include "symbol/symbol.h"
 
-/* Longer names are left as they are: their demangled form can grow out of all bounds. */
-enum { CXX_NAME_MAX = 8192 };
+enum { NAME_MAX_BYTES = 8192, OUT_MAX_BYTES = 16384 };
 
-typedef char *cxx_demangler(const char *name, char *out, size_t *n, int *status);
+typedef int demangler(const char *name, int options, demangle_callbackref add, void *arg);
 
-/* The C++ runtime is loaded at the first C++ name: linking it would cost every start of the
- * tool a millisecond.  Kept for the life of the process. */
-static cxx_demangler *load_cxx(void)
+struct demangling {
+    struct buf out;
+    jmp_buf full;
+    bool overflow;
+};
+
+/* The Rust demangler owns a heap buffer while it passes on a punycode identifier, and nothing
+ * otherwise.  Jumping out at punctuation only therefore leaks nothing. */
+static bool is_identifier(const char *text)
 {
-    static const char *const libraries[] = { "libstdc++.so.6", "libc++abi.so.1", "libc++.so.1" };
-    static cxx_demangler *found;
-    static bool tried;
-
-    for (size_t i = 0; !tried && !found && i < sizeof libraries / sizeof *libraries; i++) {
-        void *lib = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
-
-        found = lib ? (cxx_demangler *)dlsym(lib, "__cxa_demangle") : NULL;
-    }
-    tried = true;
-    return found;
+    return isalnum((unsigned char)*text) || *text == '_' || (unsigned char)*text >= 0x80;
 }
 
-static char *demangle_cxx(const char *name)
+static void add_rust(const char *text, size_t n, void *arg)
 {
-    cxx_demangler *f;
-    int status = 0;
+    struct demangling *d = arg;
 
-    if (strnlen(name, CXX_NAME_MAX) == CXX_NAME_MAX || !(f = load_cxx()))
-        return NULL;
-    return f(name, NULL, NULL, &status);
+    d->overflow |= n > OUT_MAX_BYTES - d->out.n;
+    if (!d->overflow)
+        buf_add(&d->out, text, n);
+    else if (n && !is_identifier(text))
+        longjmp(d->full, 1);
+}
+
+static void add_cxx(const char *text, size_t n, void *arg)
+{
+    struct demangling *d = arg;
+
+    if (n > OUT_MAX_BYTES - d->out.n)
+        longjmp(d->full, 1);
+    buf_add(&d->out, text, n);
+}
+
+static bool run(struct demangling *d, demangler *f, demangle_callbackref add, const char *name)
+{
+    if (setjmp(d->full))
+        return false;
+    return f(name, DMGL_PARAMS | DMGL_ANSI, add, d) && !d->overflow && d->out.n;
+}
+
+static char *demangle(demangler *f, demangle_callbackref add, const char *name)
+{
+    struct demangling d = { .overflow = false };
+
+    if (run(&d, f, add, name))
+        return buf_text(&d.out);
+    buf_release(&d.out);
+    return NULL;
 }
 
 char *sym_demangle(const char *name)
 {
-    char *plain;
+    char *plain = NULL;
 
-    if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
+    if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') ||
+        strnlen(name, NAME_MAX_BYTES) == NAME_MAX_BYTES)
         return NULL;
-    if (name[1] == 'R')
-        return sym_rust_v0(name);
-    plain = sym_rust_legacy(name);
-    return plain ? plain : demangle_cxx(name);
+    if (name[1] == 'R' || strstr(name, "17h")) /* legacy Rust names end in a hash */
+        plain = demangle(rust_demangle_callback, add_rust, name);
+    return plain || name[1] == 'R' ? plain : demangle(cplus_demangle_v3_callback, add_cxx, name);
 }
