@@ -42,11 +42,11 @@ static void write_and_read(const struct unw_body *b)
 static void compile(const uint8_t *data, size_t size, int kind)
 {
     struct unw_elf elf = { .machine = kind == EH_FRAME_ARM ? &unw_aarch64 : &unw_x86_64,
-                           .n_code = 1 };
+                           .file.n_segments = 1 };
     struct unw_section s = { data, size, CODE + CODE_SIZE };
     struct unw_body b;
 
-    elf.code[0] = (struct unw_segment){ CODE, CODE + CODE_SIZE, 0, CODE_SIZE };
+    elf.file.segment[0] = (struct elf_segment){ 0, CODE_SIZE, CODE, CODE_SIZE, true };
     *(kind == DEBUG_FRAME ? &elf.debug_frame : &elf.eh_frame) = s;
     unw_table_compile(&b, &elf);
     use_body(&b);

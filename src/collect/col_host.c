@@ -32,9 +32,9 @@ static int open_regular(const char *path)
 
 static bool has_build_id(int fd, const struct perf_mapping *w)
 {
-    struct perf_elf elf;
+    struct elf_file elf;
 
-    return w->build_id_size && perf_elf_read(fd, &elf) && elf.build_id_size == w->build_id_size &&
+    return w->build_id_size && elf_file_read(&elf, fd) && elf.build_id_size == w->build_id_size &&
            memcmp(elf.build_id, w->build_id, w->build_id_size) == 0;
 }
 

@@ -21,10 +21,10 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
+#include "base/elf_file.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "perf/perf_elf.h"
 #include "profile/intern.h"
 #include "profile/joint.h"
 #include "unwind/unwind.h"
@@ -199,7 +199,7 @@ struct perf_process {
 
 struct perf_module { /* by its id in the intern */
     struct unw_table *table; /* NULL when not wanted or not to be had */
-    struct perf_elf elf;
+    struct elf_file elf;
     bool opened, found; /* found: elf is valid */
 };
 /* Find the file of module M by path and build id and read what unwinding needs (TABLES). */

@@ -1,23 +1,21 @@
 /* perfdata_module.c - the files a perf.data names, found on this machine: by path when the
  * build id agrees, else in perf's own cache and among the separate debug files.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "formats/perfdata.h"
 
-static int open_checked(const char *path, const struct module *what, struct perf_elf *elf)
+static int open_checked(const char *path, const struct module *what, struct elf_file *elf)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (fd < 0)
         return -1;
-    if (perf_elf_read(fd, elf) &&
+    if (elf_file_read(elf, fd) &&
         (!what->build_id_size || (elf->build_id_size >= what->build_id_size &&
                                   memcmp(elf->build_id, what->build_id,
                                          what->build_id_size) == 0)))
@@ -26,7 +24,7 @@ static int open_checked(const char *path, const struct module *what, struct perf
     return -1;
 }
 
-static int find_file(const struct module *what, const char *path, struct perf_elf *elf)
+static int find_file(const struct module *what, const char *path, struct elf_file *elf)
 {
     const char *home = getenv("HOME"), *cache = getenv("PERF_BUILDID_DIR");
     char hex[41], at[PATH_MAX];
@@ -45,18 +43,6 @@ static int find_file(const struct module *what, const char *path, struct perf_el
     return open_checked(at, what, elf);
 }
 
-/* The kernel's own code page: ours serves when the recording is of this machine. */
-static void open_vdso(struct perf_module *m)
-{
-    const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
-    const Elf64_Ehdr *eh = image;
-    struct err e = { 0 };
-
-    if (!eh)
-        return;
-    m->table = unw_table_build(image, eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize, &e);
-}
-
 void perfdata_module_open(struct perf_module *m, const struct module *what, const char *path,
                           bool tables)
 {
@@ -66,7 +52,7 @@ void perfdata_module_open(struct perf_module *m, const struct module *what, cons
     memset(m, 0, sizeof *m);
     m->opened = true;
     if (what->kind == MODULE_VDSO && tables)
-        open_vdso(m);
+        m->table = unw_table_vdso(); /* ours, when the recording is of this machine */
     if (what->kind != MODULE_FILE)
         return;
     fd = find_file(what, path, &m->elf);
@@ -85,5 +71,5 @@ void perfdata_module_close(struct perf_module *m)
 
 uint64_t perfdata_module_bias(const struct perf_module *m, uint64_t start, uint64_t offset)
 {
-    return start - (m->found ? perf_elf_address(&m->elf, offset) : offset);
+    return start - (m->found ? elf_file_address(&m->elf, offset) : offset);
 }

@@ -1,12 +1,10 @@
 /* perf_module.c - see perf_module.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "perf/perf_module.h"
 
-#include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 static const char deleted[] = " (deleted)";
@@ -129,19 +127,9 @@ uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w
     return (uint32_t)m->v.n;
 }
 
-/* Every process has the vDSO we have ourselves. */
-static struct unw_table *vdso_table(void)
-{
-    const Elf64_Ehdr *h = (const void *)getauxval(AT_SYSINFO_EHDR);
-
-    if (!h)
-        return NULL;
-    return unw_table_build(h, h->e_shoff + (size_t)h->e_shnum * h->e_shentsize, NULL);
-}
-
 static void load_file(struct perf_module *x)
 {
-    if (x->fd < 0 || !perf_elf_read(x->fd, &x->elf))
+    if (x->fd < 0 || !elf_file_read(&x->elf, x->fd))
         return;
     if (!x->build_id_size) {
         memcpy(x->build_id, x->elf.build_id, sizeof x->build_id);
@@ -167,7 +155,7 @@ void perf_module_load(struct perf_modules *m, struct perf_module *x)
         /* The list of names grows while the program runs, and goes with its namespace. */
         x->fd = m->host->open_jit(x->target_pid, x->path);
     else if (x->kind == MODULE_VDSO)
-        x->table = vdso_table();
+        x->table = unw_table_vdso();
     def.path = intern_cstr(m->in, x->path);
     memcpy(def.build_id, x->build_id, sizeof def.build_id);
     def.build_id_size = x->build_id_size;
@@ -180,5 +168,5 @@ uint64_t perf_module_bias(const struct perf_module *x, uint64_t start, uint64_t 
         return 0;
     if (x->kind == MODULE_VDSO)
         return start - file_offset;
-    return start - perf_elf_address(&x->elf, file_offset);
+    return start - elf_file_address(&x->elf, file_offset);
 }

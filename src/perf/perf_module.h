@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/elf_file.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "perf/perf_elf.h"
 #include "perf/perf_host.h"
 #include "profile/intern.h"
 #include "unwind/unwind.h"
@@ -27,7 +27,7 @@ struct perf_module {
     int fd;        /* -1 when it could not be opened */
     bool loaded;   /* elf, table and id are valid */
     bool mismatch; /* the file found is not the one that was mapped */
-    struct perf_elf elf;
+    struct elf_file elf;
     struct unw_table *table; /* may be NULL */
     uint32_t id;             /* in the sink */
 };

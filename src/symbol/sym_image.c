@@ -1,61 +1,29 @@
 /* sym_image.c - see sym_image.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "symbol/sym_image.h"
 
+#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/cursor.h"
+#include "base/elf_file.h"
 #include "base/mem.h"
 
-enum { LOADS_MAX = 64, NOTES_MAX = 256, MINI_MAX_BYTES = 256 << 20 };
-
-/* The GNU build id among the notes of one segment or section. */
-static bool find_build_id(struct sym_image *im, Elf_Data *d)
-{
-    size_t at = 0;
-
-    for (int i = 0; d && i < NOTES_MAX; i++) {
-        GElf_Nhdr nh;
-        size_t name, desc;
-
-        at = gelf_getnote(d, at, &nh, &name, &desc);
-        if (at == 0)
-            return false;
-        if (nh.n_type != NT_GNU_BUILD_ID || nh.n_namesz != 4 || nh.n_descsz == 0 ||
-            nh.n_descsz > SYM_BUILD_ID_MAX || memcmp((char *)d->d_buf + name, "GNU", 4) != 0)
-            continue;
-        memcpy(im->build_id, (char *)d->d_buf + desc, nh.n_descsz);
-        im->build_id_size = nh.n_descsz;
-        return true;
-    }
-    return false;
-}
+enum { LOADS_MAX = 64, MINI_MAX_BYTES = 256 << 20 };
 
 static void read_build_id(struct sym_image *im)
 {
-    size_t n;
+    const void *id;
+    ssize_t n = dwelf_elf_gnu_build_id(im->elf, &id);
 
-    if (elf_getphdrnum(im->elf, &n) == 0 && n < 4096)
-        for (size_t i = 0; i < n; i++) {
-            GElf_Phdr ph;
-
-            if (gelf_getphdr(im->elf, (int)i, &ph) && ph.p_type == PT_NOTE &&
-                find_build_id(im, elf_getdata_rawchunk(im->elf, (int64_t)ph.p_offset, ph.p_filesz,
-                                                       ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR)))
-                return;
-        }
-    for (Elf_Scn *s = NULL; (s = elf_nextscn(im->elf, s));) {
-        GElf_Shdr sh;
-
-        if (gelf_getshdr(s, &sh) && sh.sh_type == SHT_NOTE &&
-            find_build_id(im, elf_getdata(s, NULL)))
-            return;
-    }
+    if (n <= 0 || n > SYM_BUILD_ID_MAX)
+        return;
+    memcpy(im->build_id, id, (size_t)n);
+    im->build_id_size = (size_t)n;
 }
 
 static void read_loads(struct sym_image *im)
@@ -240,16 +208,14 @@ struct sym_image *sym_image_open_mini(struct sym_image *im)
     return out ? sym_image_open_memory(out, size, true, im->path, NULL) : NULL;
 }
 
-/* The kernel maps the vDSO as a whole ELF file; its size is where its section table ends. */
 struct sym_image *sym_image_open_vdso(struct err *e)
 {
-    const Elf64_Ehdr *eh = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
     size_t size;
+    const void *image = elf_file_vdso(&size);
 
-    if (!eh) {
+    if (!image) {
         err_set(e, ERR_MISSING, "this process has no vDSO");
         return NULL;
     }
-    size = eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize;
-    return sym_image_open_memory(eh, size, false, "[vdso]", e);
+    return sym_image_open_memory(image, size, false, "[vdso]", e);
 }

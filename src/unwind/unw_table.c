@@ -17,8 +17,8 @@ enum { MOST_FDS = 256, MOST_BUILD_ID = 64, MOST_PAGE = 1 << 16 };
 struct unw_table {
     struct unw_body body; /* header NULL: not prepared yet */
     const struct unw_machine *machine;
-    struct unw_segment code[UNW_ELF_SEGMENTS];
-    unsigned n_code;
+    struct elf_segment segment[ELF_FILE_SEGMENTS];
+    size_t n_segments;
     int fd; /* -1 once prepared */
     uint64_t file_size;
     struct timespec changed; /* the file's inode, when it was opened */
@@ -33,32 +33,44 @@ static struct unw_table *table_new(const struct unw_elf *elf)
 
     t->fd = -1;
     t->machine = elf->machine;
-    t->n_code = elf->n_code;
-    memcpy(t->code, elf->code, sizeof t->code);
+    t->n_segments = elf->file.n_segments;
+    memcpy(t->segment, elf->file.segment, sizeof t->segment);
     return t;
 }
 
 struct unw_table *unw_table_build(const void *image, size_t size, struct err *e)
 {
-    struct unw_elf elf = { .image = image, .size = size };
+    struct unw_elf elf = { 0 };
     struct unw_table *t;
 
-    if (unw_elf_read(&elf, e) < 0)
+    if (unw_elf_open(&elf, -1, image, size, e) < 0)
         return NULL;
+    unw_elf_read_sections(&elf);
     t = table_new(&elf);
     unw_table_compile(&t->body, &elf);
     unw_elf_release(&elf);
     return t;
 }
 
+struct unw_table *unw_table_vdso(void)
+{
+    size_t size;
+    const void *image = elf_file_vdso(&size);
+
+    return image ? unw_table_build(image, size, NULL) : NULL;
+}
+
 /* Compile the file at t->fd; false when it has changed since it was opened, so that the result
  * is good for this run at best.  A file that has become unreadable gives an empty table. */
 static bool table_compile(struct unw_table *t)
 {
-    struct unw_elf elf = { .fd = t->fd, .size = t->file_size };
+    struct unw_elf elf = { 0 };
     struct stat st;
-    bool whole = unw_elf_read(&elf, NULL) == 0 && !elf.incomplete;
+    bool whole = unw_elf_open(&elf, t->fd, NULL, 0, NULL) == 0;
 
+    if (whole)
+        unw_elf_read_sections(&elf);
+    whole = whole && !elf.file.truncated;
     elf.machine = t->machine;
     unw_table_compile(&t->body, &elf);
     unw_elf_release(&elf);
@@ -91,7 +103,7 @@ void unw_table_prepare(const struct unw_table *table)
 struct unw_table *unw_table_open(int fd, const uint8_t *build_id, size_t build_id_size,
                                  struct err *e)
 {
-    struct unw_elf elf = { .fd = fd };
+    struct unw_elf elf = { 0 };
     struct unw_table *t = NULL;
     struct stat st;
 
@@ -99,10 +111,9 @@ struct unw_table *unw_table_open(int fd, const uint8_t *build_id, size_t build_i
         err_sys(e, "cannot read");
         return NULL;
     }
-    elf.size = (uint64_t)st.st_size;
-    if (unw_elf_open(&elf, e) == 0) {
+    if (unw_elf_open(&elf, fd, NULL, 0, e) == 0) {
         t = table_new(&elf);
-        t->file_size = elf.size;
+        t->file_size = (uint64_t)st.st_size;
         t->changed = st.st_ctim;
         t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     }
@@ -124,13 +135,13 @@ struct unw_table *unw_table_open(int fd, const uint8_t *build_id, size_t build_i
 bool unw_table_bias(const struct unw_table *t, uint64_t start, uint64_t file_offset,
                     uint64_t *bias)
 {
-    for (unsigned i = 0; i < t->n_code; i++) {
-        const struct unw_segment *s = &t->code[i];
+    for (size_t i = 0; i < t->n_segments; i++) {
+        const struct elf_segment *s = &t->segment[i];
 
         /* A mapping begins at or, for alignment, up to a page before its segment. */
-        if (file_offset + MOST_PAGE <= s->offset || file_offset >= s->offset + s->file_size)
+        if (!s->exec || file_offset + MOST_PAGE <= s->offset || file_offset >= s->offset + s->size)
             continue;
-        *bias = start - (s->start + (file_offset - s->offset));
+        *bias = start - (s->address + (file_offset - s->offset));
         return true;
     }
     return false;

@@ -27,6 +27,8 @@ struct unw_table *unw_table_build(const void *image, size_t size, struct err *e)
  * BUILD_ID is given: mapped if it is there, else built and stored.  NULL as above. */
 struct unw_table *unw_table_open(int fd, const uint8_t *build_id, size_t build_id_size,
                                  struct err *e);
+/* The table of the vDSO, which every process of a machine shares; NULL when there is none. */
+struct unw_table *unw_table_vdso(void);
 void unw_table_free(struct unw_table *t);
 /* unw_table_open puts the work off until the first look-up; this does it now.  Needed only
  * where a look-up may not allocate (signal handlers) or where threads share the table. */

@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "perf/perf_blocked.h"
-#include "perf/perf_elf.h"
 #include "collect/col_event.h"
 #include "perf/perf_lbr.h"
 #include "perf/perf_decode.h"
@@ -213,17 +212,6 @@ TEST(perf_blocked_knows_calls_and_kernel_functions)
     CHECK_STR(perf_blocked_by_call(100000), PERF_BLOCKED_UNKNOWN);
     CHECK_STR(perf_blocked_by_function("futex_wait_queue.isra.0"), "[futex]");
     CHECK(perf_blocked_by_function("schedule") == NULL);
-}
-
-TEST(perf_elf_places_offsets_by_the_code_segment)
-{
-    struct perf_elf f = { .n = 2,
-                         .segment = { { 0, 0x1800, 0, false }, { 0x1800, 0x1000, 0x2800, true } } };
-
-    CHECK_EQ(perf_elf_address(&f, 0x1000), 0x2000);
-    CHECK_EQ(perf_elf_address(&f, 0x2000), 0x3000);
-    CHECK_EQ(perf_elf_address(&f, 0x100), 0x100);
-    CHECK_EQ(perf_elf_address(&f, 0x99000), 0x99000);
 }
 
 /* --- last-branch records --- */

@@ -65,10 +65,10 @@ static void fde(size_t cie_at, uint64_t start, uint64_t size, const uint8_t *ops
 
 static struct unw_elf elf_of_section(bool is_eh)
 {
-    struct unw_elf elf = { .machine = &unw_x86_64, .n_code = 1 };
+    struct unw_elf elf = { .machine = &unw_x86_64, .file.n_segments = 1 };
     struct unw_section s = { section.data, section.n, SECTION };
 
-    elf.code[0] = (struct unw_segment){ CODE, CODE_END, 0, CODE_END - CODE };
+    elf.file.segment[0] = (struct elf_segment){ 0, CODE_END - CODE, CODE, CODE_END - CODE, true };
     *(is_eh ? &elf.eh_frame : &elf.debug_frame) = s;
     return elf;
 }

@@ -166,7 +166,7 @@ TEST(unwind_table_refuses_what_is_not_elf_of_a_known_machine)
     struct err e = { 0 };
 
     CHECK(unw_table_build(bytes, sizeof bytes, &e) == NULL);
-    CHECK_STR(e.msg, "not an ELF file");
+    CHECK_STR(e.msg, "not a 64-bit little-endian ELF file");
     CHECK(unw_table_build(bytes, 3, NULL) == NULL);
     memset(bytes, 0, sizeof bytes);
     memcpy(bytes, ELFMAG "\2\1\1", 7);
