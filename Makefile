@@ -35,10 +35,14 @@ fuzz:
 lint:
 	@tools/lint
 
+mutate:
+	@tools/setup test
+	@tools/mutate $(MUTATE)
+
 install: all
 	meson install -C build --destdir "$(DESTDIR)"
 
 clean:
-	rm -rf build build-san build-clang build-fuzz
+	rm -rf build build-san build-clang build-fuzz build-mutate
 
-.PHONY: all configure setup demo test bench fuzz lint install clean
+.PHONY: all configure setup demo test bench fuzz lint mutate install clean

@@ -253,7 +253,8 @@ static void read_location(struct reader *r, const struct store_location *x)
     vec_push(&r->chain, ((struct location){ x->function, x->line }));
     if (next < end && next->inlined && next->frame == x->frame)
         return;
-    SEND(r, resolve, x->frame, r->chain.v, r->chain.n);
+    if (x->frame != r->ids[STORE_frame].lost) /* the stand-in keeps its name */
+        SEND(r, resolve, x->frame, r->chain.v, r->chain.n);
     vec_clear(&r->chain);
 }
 

@@ -25,6 +25,16 @@ TEST(err_keeps_the_first_cause_and_adds_context)
     CHECK_STR(e.msg, "file: bad 1");
 }
 
+TEST(err_hint_keeps_the_first)
+{
+    struct err e = { 0 };
+
+    err_hint(&e, "try %s", "this");
+    err_hint(&e, "or that");
+    err_hint(NULL, "nobody reads this");
+    CHECK_STR(e.hint, "try this");
+}
+
 TEST(cursor_reads_leb128_back)
 {
     static const int64_t values[] = { 0, 1, -1, 63, 64, -64, 127, 128, INT64_MAX, INT64_MIN };
@@ -54,6 +64,46 @@ TEST(cursor_fails_on_an_endless_leb128)
     memset(bytes, 0xff, sizeof bytes);
     cur_uleb(&c);
     CHECK(c.failed);
+}
+
+TEST(cursor_reads_no_byte_past_the_end)
+{
+    struct cursor c = cursor_of("abc\0de", 6), sub;
+
+    CHECK_STR(cur_cstr(&c), "abc");
+    CHECK_EQ(cur_left(&c), 2);
+    CHECK_STR(cur_cstr(&c), ""); /* no NUL is left */
+    CHECK(c.failed && cur_left(&c) == 0);
+    c = cursor_of("\x01\x02\x03", 3);
+    sub = cur_sub(&c, 2);
+    CHECK(cur_u16(&sub) == 0x0201 && !sub.failed && cur_left(&sub) == 0);
+    CHECK_EQ(cur_u16(&c), 0); /* one byte is left, two are needed */
+    CHECK(c.failed);
+    c = cursor_of("\x01\x02", 2);
+    sub = cur_sub(&c, 3);
+    CHECK(sub.failed && c.failed);
+}
+
+TEST(cursor_refuses_numbers_of_more_than_64_bits)
+{
+    struct cursor most = cursor_of("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10);
+    struct cursor more = cursor_of("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10);
+
+    CHECK(cur_uleb(&most) == UINT64_MAX && !most.failed);
+    CHECK(cur_uleb(&more) == 0 && more.failed);
+}
+
+TEST(cursor_extends_the_sign_of_sleb128)
+{
+    struct cursor c = cursor_of("\x7f\x3f\x40\x80\x7f\xff\x00\x80\x01", 9);
+
+    CHECK_EQ(cur_sleb(&c), -1);
+    CHECK_EQ(cur_sleb(&c), 63);
+    CHECK_EQ(cur_sleb(&c), -64);
+    CHECK_EQ(cur_sleb(&c), -128);
+    CHECK_EQ(cur_sleb(&c), 127);
+    CHECK_EQ(cur_sleb(&c), 128);
+    CHECK(!c.failed && cur_left(&c) == 0);
 }
 
 TEST(index_finds_every_id_again)
@@ -88,6 +138,116 @@ TEST(umap_replaces_and_finds)
     umap_release(&m);
 }
 
+TEST(umap_counts_its_keys_and_forgets_them_when_cleared)
+{
+    struct umap m = { 0 };
+    uint32_t found = 0;
+
+    for (uint32_t round = 0; round < 3; round++)
+        for (uint64_t key = 0; key < 500; key++)
+            umap_put(&m, key, round + 1);
+    CHECK_EQ(m.n, 500);
+    for (uint64_t key = 0; key < 500; key++)
+        CHECK_EQ(umap_find(&m, key), 3);
+    umap_clear(&m);
+    for (uint64_t key = 0; key < 500; key++)
+        found += umap_find(&m, key);
+    CHECK_EQ(found + m.n, 0);
+    umap_release(&m);
+}
+
+TEST(arena_blocks_do_not_overlap)
+{
+    struct arena a = { 0 };
+    unsigned char *p[3000];
+
+    for (size_t i = 0; i < ARRAY_LEN(p); i++) {
+        p[i] = arena_alloc(&a, 1 + i % 100);
+        CHECK_EQ((uintptr_t)p[i] % 16, 0);
+        memset(p[i], (int)(i % 251), 1 + i % 100);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(p); i++)
+        for (size_t k = 0; k < 1 + i % 100; k++)
+            CHECK_EQ(p[i][k], i % 251);
+    arena_release(&a);
+}
+
+TEST(arena_starts_a_block_for_what_does_not_fit)
+{
+    struct arena a = { 0 };
+    char *first, *second;
+
+    first = arena_alloc(&a, (1 << 16) - 16);
+    second = arena_alloc(&a, 32); /* 16 bytes are left */
+    CHECK(second < first || second >= first + (1 << 16));
+    arena_release(&a);
+}
+
+TEST(vec_reserves_what_is_asked_for)
+{
+    VEC(uint32_t) v = { 0 };
+
+    vec_push(&v, 1);
+    CHECK_EQ(v.cap, 16);
+    v.v = vec_grow_(v.v, &v.cap, 33, sizeof *v.v);
+    CHECK_EQ(v.cap, 64);
+    vec_release(&v);
+}
+
+TEST(map_reads_a_pipe_to_its_end)
+{
+    enum { MANY = 300000 };
+    struct map m = { 0 };
+    struct err e = { 0 };
+    int ends[2];
+    size_t wrong = 0;
+
+    CHECK_EQ(pipe(ends), 0);
+    if (fork() == 0) {
+        close(ends[0]);
+        for (int i = 0; i < MANY; i += 1000) {
+            char part[1000];
+
+            memset(part, 'a' + i / 1000 % 26, sizeof part);
+            if (write(ends[1], part, sizeof part) != sizeof part)
+                _exit(1);
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    CHECK_EQ(map_fd(&m, ends[0], &e), 0);
+    CHECK_EQ(m.size, MANY);
+    for (size_t i = 0; i < m.size; i++)
+        wrong += ((const char *)m.data)[i] != 'a' + (int)(i / 1000 % 26);
+    CHECK_EQ(wrong, 0);
+    map_close(&m);
+    close(ends[0]);
+}
+
+TEST(map_refuses_a_folder)
+{
+    struct map m = { 0 };
+    struct err e = { 0 };
+
+    CHECK_EQ(map_open(&m, test_dir(), &e), -1);
+    CHECK_EQ(e.code, ERR_FORMAT);
+}
+
+TEST(map_reads_short_texts_and_numbers)
+{
+    char text[8];
+
+    CHECK_EQ(map_read_text(test_file("12\n\n", 4), text, sizeof text), 2);
+    CHECK_STR(text, "12");
+    CHECK_EQ(map_read_text(test_file("123456789", 9), text, sizeof text), 7);
+    CHECK_STR(text, "1234567");
+    CHECK_EQ(map_read_text("/nonexistent", text, sizeof text), -1);
+    CHECK_STR(text, "");
+    CHECK_EQ(map_read_int(test_file("-42\n", 4), 7), -42);
+    CHECK_EQ(map_read_int(test_file("max\n", 4), 7), 7);
+    CHECK_EQ(map_read_int("/nonexistent", 7), 7);
+}
+
 TEST(map_write_file_makes_folders)
 {
     char path[200];
@@ -120,6 +280,45 @@ TEST(a_cache_loses_what_was_not_used_for_longest)
         CHECK_EQ(access(path, F_OK) == 0, i == 1 || i == 2);
     }
     CHECK_EQ(cache_trim("/nonexistent", 0), 0);
+}
+
+TEST(a_cache_counts_reading_as_use)
+{
+    char path[200], folder[200];
+
+    snprintf(folder, sizeof folder, "%s/read", test_dir());
+    for (int i = 0; i < 2; i++) {
+        struct timespec when[2] = { { i ? 1000 : 5000, 0 }, { i ? 2000 : 1000, 0 } };
+
+        snprintf(path, sizeof path, "%s/%d", folder, i);
+        cache_store(path, "0123456789", 10);
+        CHECK_EQ(utimensat(AT_FDCWD, path, when, 0), 0);
+    }
+    CHECK_EQ(cache_trim(folder, 10), 1);
+    CHECK(access(path, F_OK) != 0); /* 1, read last long ago */
+}
+
+TEST(the_cache_is_where_the_environment_says)
+{
+    char path[40];
+
+    unsetenv("FATHOM_CACHE");
+    setenv("XDG_CACHE_HOME", "/xdg", 1);
+    setenv("HOME", "/home/me", 1);
+    cache_dir(path, sizeof path, "unwind");
+    CHECK_STR(path, "/xdg/fathom/unwind");
+    setenv("FATHOM_CACHE", "/own", 1);
+    cache_dir(path, sizeof path, "");
+    CHECK_STR(path, "/own");
+    unsetenv("FATHOM_CACHE");
+    setenv("XDG_CACHE_HOME", "", 1);
+    cache_dir(path, sizeof path, "x");
+    CHECK_STR(path, "/home/me/.cache/fathom/x");
+    setenv("FATHOM_CACHE", "/1234567", 1);
+    cache_dir(path, 8, "");
+    CHECK_STR(path, ""); /* no room for the NUL */
+    cache_dir(path, 9, "");
+    CHECK_STR(path, "/1234567");
 }
 
 TEST(digits_end_at_any_other_byte)

@@ -139,3 +139,92 @@ TEST(json_numbers_of_any_length_keep_their_value)
             json_reader_release(&r);
         }
 }
+
+static double number(const char *text)
+{
+    struct json_reader r;
+    double x;
+
+    json_reader_init(&r, text, strlen(text));
+    x = json_read_num(&r, -1);
+    json_reader_release(&r);
+    return x;
+}
+
+TEST(json_fractions_keep_sign_and_digits)
+{
+    CHECK(number("-0.25") == -0.25);
+    CHECK(number("12.5") == 12.5);
+    CHECK(number("[12.5]") == -1);
+    CHECK(number("0.1234567890123456789") == 0.1234567890123456789);
+}
+
+static int64_t integer(const char *text)
+{
+    struct json_reader r;
+    int64_t x;
+
+    json_reader_init(&r, text, strlen(text));
+    x = json_read_i64(&r, 7);
+    json_reader_release(&r);
+    return x;
+}
+
+TEST(json_integers_are_exact_or_refused)
+{
+    CHECK_EQ(integer("9007199254740993"), 9007199254740993);
+    CHECK_EQ(integer("-9007199254740993"), -9007199254740993);
+    CHECK_EQ(integer("2.5e3"), 2500);
+    CHECK_EQ(integer("99999999999999999999"), 7);
+    CHECK_EQ(integer("\"1\""), 7);
+}
+
+TEST(json_escapes_become_what_they_mean)
+{
+    static const char text[] = "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\ud800\\ud83d\\ude00\"";
+    struct json_reader r;
+
+    json_reader_init(&r, text, sizeof text - 1);
+    CHECK_EQ(json_next(&r), JSON_STRING);
+    CHECK(json_text_is(&r, "\"\\/\b\f\n\r\t\xef\xbf\xbd\xf0\x9f\x98\x80"));
+    json_reader_release(&r);
+}
+
+TEST(json_failure_names_the_line)
+{
+    static const char text[] = "[1,\n2,\n?,\n4]";
+    struct json_reader r;
+    struct err e = { 0 };
+
+    json_reader_init(&r, text, sizeof text - 1);
+    while (json_next(&r) > JSON_ERROR)
+        ;
+    CHECK_EQ(json_failure(&r, &e), -1);
+    CHECK(strstr(e.msg, "line 3"));
+    CHECK(strstr(e.msg, "byte 7"));
+    json_reader_release(&r);
+}
+
+TEST(json_reader_nests_as_deep_as_it_may)
+{
+    char deep[2 * JSON_MAX_DEPTH + 1];
+
+    memset(deep, '[', JSON_MAX_DEPTH);
+    memset(deep + JSON_MAX_DEPTH, ']', JSON_MAX_DEPTH);
+    deep[sizeof deep - 1] = 0;
+    CHECK(!error_of(deep));
+}
+
+TEST(json_real_numbers_are_written_with_all_their_digits)
+{
+    struct out o = out_memory();
+    struct json j = { .out = &o };
+
+    json_array(&j);
+    json_real(&j, 0.1);
+    json_real(&j, 1.0 / 0.0);
+    json_str(&j, "\x1f\x7f");
+    json_end_array(&j);
+    CHECK_STR(buf_text(&o.buf), "[0.10000000000000001,null,\"\\u001f\\u007f\"]");
+    out_close(&o, NULL);
+}

@@ -1,6 +1,12 @@
 /* test_text.c - tables, widths and numbers.  SPDX-License-Identifier: Apache-2.0 */
-#include "base/mem.h"
 #include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
 #include "text/human.h"
 #include "text/nearest.h"
 #include "text/table.h"
@@ -14,15 +20,20 @@ TEST(human_numbers_read_as_people_write_them)
     CHECK_STR(human_ns(4.5e6).s, "4.50 ms");
     CHECK_STR(human_ns(999.9e3).s, "1.00 ms");
     CHECK_STR(human_ns(1.234e9).s, "1.23 s");
+    CHECK_STR(human_ns(123e6).s, "123 ms");
+    CHECK_STR(human_ns(90e9).s, "90.0 s");
     CHECK_STR(human_ns(185e9).s, "3m05s");
     CHECK_STR(human_ns(7440e9).s, "2h04m");
     CHECK_STR(human_bytes(512).s, "512 B");
     CHECK_STR(human_bytes(12.3 * 1048576).s, "12.3 MiB");
     CHECK_STR(human_bytes(1024 * 1024 - 1).s, "1.00 MiB");
+    CHECK_STR(human_bytes(3.5 * 1024 * 1024 * 1024 * 1024).s, "3.50 TiB");
+    CHECK_STR(human_count(123456).s, "123,456");
     CHECK_STR(human_count(1234567).s, "1,234,567");
     CHECK_STR(human_count(-1000).s, "-1,000");
     CHECK_STR(human_count(INT64_MIN).s, "-9,223,372,036,854,775,808");
     CHECK_STR(human_weight(1500, "ns").s, "1.50 us");
+    CHECK_STR(human_weight(2048, "bytes").s, "2.00 KiB");
     CHECK_STR(human_weight(1500, "events").s, "1,500");
 }
 
@@ -45,6 +56,8 @@ TEST(nearest_finds_the_word_that_was_meant)
     CHECK_STR(meant("metrik"), "metric");
     CHECK_STR(meant("wobble"), "");
     CHECK_STR(meant("m"), "");
+    CHECK_STR(meant("mi"), "");
+    CHECK_STR(meant("repxyz"), "");
     CHECK_STR(meant(""), "");
     CHECK_STR(meant("a word that is far too long to be any of these at all"), "");
 }
@@ -54,6 +67,7 @@ TEST(term_columns_counts_what_is_seen)
     CHECK_EQ(term_columns("abc", 3), 3);
     CHECK_EQ(term_columns("é", strlen("é")), 1);
     CHECK_EQ(term_columns("漢字", strlen("漢字")), 4);
+    CHECK_EQ(term_columns("한글", strlen("한글")), 4);
     CHECK_EQ(term_columns("e\xcc\x81", 3), 1); /* combining accent */
     CHECK_EQ(term_columns("\xff\xfe", 2), 2);
 }
@@ -115,6 +129,101 @@ TEST(table_in_a_pipe_is_aligned_and_uncut)
               "71.50  app     one                                               a.c:1\n"
               " 3.25  libc    a_function_with_a_rather_long_name_that_does_not_end_soon\n");
     table_release(&t);
+}
+
+TEST(table_without_a_title_row_is_no_wider_than_its_cells)
+{
+    static const struct table_column two[] = { { "a long title", TABLE_TEXT }, { "n", TABLE_NUMBER } };
+    struct out o = out_memory();
+    struct table t;
+
+    table_init(&t, two, 2);
+    table_text(&t, "");
+    table_text(&t, "123");
+    table_print(&t, &o, &(struct term){ 0 });
+    CHECK_STR(buf_text(&o.buf), "  n\n123\n");
+    table_release(&t);
+}
+
+TEST(table_uses_all_of_a_terminals_width)
+{
+    struct out o = out_memory();
+    struct table t;
+    size_t longest = 0;
+    char *line;
+
+    fill(&t);
+    table_print(&t, &o, &(struct term){ .tty = true, .width = 74 });
+    for (line = strtok(buf_text(&o.buf), "\n"); line; line = strtok(NULL, "\n"))
+        longest = term_columns(line, strlen(line)) > longest ? term_columns(line, strlen(line)) : longest;
+    CHECK_EQ(longest, 74);
+    table_release(&t);
+}
+
+TEST(csv_cells_are_quoted_where_they_must_be)
+{
+    struct out o = out_memory();
+
+    table_csv_cell(&o, "plain", true);
+    table_csv_cell(&o, "a,b", false);
+    table_csv_cell(&o, "say \"so\"", false);
+    table_csv_cell(&o, "two\nlines", false);
+    CHECK_STR(buf_text(&o.buf), "plain,\"a,b\",\"say \"\"so\"\"\",\"two\nlines\"");
+    out_close(&o, NULL);
+}
+
+/* A terminal of this test's own. */
+static int open_terminal(void)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY), fd;
+
+    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0)
+        test_skip("no terminals here");
+    fd = open(ptsname(master), O_RDWR | O_NOCTTY);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+TEST(term_follows_the_environment)
+{
+    int fd = open_terminal();
+
+    setenv("TERM", "xterm", 1);
+    setenv("COLUMNS", "120", 1);
+    unsetenv("NO_COLOR");
+    CHECK(term_of(fd).tty && term_of(fd).colour);
+    CHECK_EQ(term_of(fd).width, 120);
+    setenv("COLUMNS", "10", 1);
+    CHECK_EQ(term_of(fd).width, 40);
+    setenv("NO_COLOR", "1", 1);
+    CHECK(!term_of(fd).colour);
+    unsetenv("NO_COLOR");
+    setenv("TERM", "dumb", 1);
+    CHECK(!term_of(fd).colour);
+    CHECK(!term_of(open("/dev/null", O_WRONLY)).tty);
+}
+
+TEST(out_keeps_the_first_failure)
+{
+    struct out o = out_fd(open("/dev/full", O_WRONLY));
+    struct err e = { 0 };
+
+    out_str(&o, "text");
+    CHECK_EQ(out_close(&o, &e), -1);
+    CHECK_EQ(e.sys, ENOSPC);
+}
+
+TEST(out_numbers_have_all_their_digits)
+{
+    struct out o = out_memory();
+
+    out_i64(&o, -120);
+    out_char(&o, ' ');
+    out_i64(&o, INT64_MIN);
+    out_char(&o, ' ');
+    out_u64(&o, UINT64_MAX);
+    CHECK_STR(buf_text(&o.buf), "-120 -9223372036854775808 18446744073709551615");
+    out_close(&o, NULL);
 }
 
 TEST(table_on_a_terminal_fits_its_width)
@@ -181,8 +290,29 @@ TEST(utf8_repair_puts_one_mark_for_each_byte_that_is_no_text)
     CHECK(utf8_is_valid("caf\xc3\xa9", 5));
     CHECK(!utf8_is_valid("12345678\xff", 9));
     CHECK(!utf8_is_valid("\xed\xa0\x80", 3)); /* half of a pair */
+    CHECK(!utf8_is_valid("\xf4\x90\x80\x80", 4)); /* above 0x10ffff */
+    CHECK(utf8_is_valid("\xee\xa5\x80", 3));
     CHECK(!utf8_is_valid("caf\xc3", 4));
     utf8_repair(&b, "a\xff\xc3\xa9\xc3", 5);
     CHECK_STR(buf_text(&b), "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd");
+    buf_release(&b);
+}
+
+TEST(utf8_text_with_control_characters_is_not_clean)
+{
+    struct buf b = { 0 };
+
+    CHECK(utf8_is_clean("a name, longer than a word~", 27));
+    CHECK(!utf8_is_clean("12345\x1f" "89", 8));
+    CHECK(!utf8_is_clean("12345\x7f" "89", 8));
+    CHECK(!utf8_is_clean("\xc2\x85", 2));
+    utf8_add_clean(&b, "\xc2\x9f\xc3\xa9\t", 5);
+    CHECK_STR(buf_text(&b), "??\xc3\xa9?");
+    b.n = 0;
+    utf8_add(&b, 0xe9);
+    utf8_add(&b, 0x905);
+    utf8_add(&b, 0x20ac);
+    utf8_add(&b, 0x1f600);
+    CHECK_STR(buf_text(&b), "\xc3\xa9\xe0\xa4\x85\xe2\x82\xac\xf0\x9f\x98\x80");
     buf_release(&b);
 }
