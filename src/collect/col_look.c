@@ -51,6 +51,8 @@ static uint32_t stack_of(struct col_look *l, struct perf_thread *t, uint64_t pc,
     stack = perf_stack_of(l->waits->stacks, t, &r);
     rooted = l->waits->stacks->counts.rooted > before.rooted;
     l->waits->stacks->counts = before;
+    if (rooted) /* a thread that wakes up and is preempted at once is still near it */
+        t->last_stack = stack;
     return rooted ? stack : 0;
 }
 

@@ -61,7 +61,7 @@ struct perf_thread {
     uint32_t switch_stack, switch_note;
     uint32_t block_stack, block_note; /* of its last one that was no loss of the CPU */
     uint32_t wait_stack, wait_note; /* of the wait at hand */
-    uint32_t last_stack;
+    uint32_t last_stack; /* where it was last seen, running or waiting */
     bool preempted, asked;
     bool block_sampled; /* block_stack is of a sample, not of a glance */
     bool guessed; /* it waited, too shortly to be looked at */

@@ -38,6 +38,10 @@ class Recording:
     def nothing_lost(self):
         return self.number("quality.lost") == 0 and self.number("quality.records_lost") == 0
 
+    def lost_ns(self):
+        """CPU time that lost samples stand for."""
+        return self.number("quality.lost") * 1e9 / self.number("rate_asked")
+
     def all_seen(self):
         """Every start of a process or thread was told to us, whatever samples were lost."""
         return self.number("quality.records_lost") == 0

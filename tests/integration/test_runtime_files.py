@@ -266,7 +266,8 @@ class Objects(unittest.TestCase):
     def needed(self, path, *options):
         text = subprocess.run(["nm", *options, "-u", path], capture_output=True, text=True,
                               check=True).stdout
-        return {re.sub(r"@.*", "", line.split()[-1]) for line in text.splitlines() if line.strip()}
+        # From glibc 2.38 on, strtoull and its like have the name __isoc23_strtoull.
+        return {re.sub(r"@.*|^__isoc23_", "", line.split()[-1]) for line in text.splitlines() if line.strip()}
 
     def test_the_library_needs_nothing_but_libc(self):
         need("nm")

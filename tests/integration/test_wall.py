@@ -10,6 +10,7 @@ from recording import Recording
 from support import FATHOM, Case, fathom, need, need_perf_events, report, run, workload
 
 POINTS = 6
+WAITS = ("6", "50")  # six rounds of 200 ms asleep, 150 ms at the lock and 150 ms computing
 KERNEL = 1  # kind of frame
 
 
@@ -41,32 +42,39 @@ class Waits(Case):
         found["cpu"] = sum(s["weight"] for s in r.of("cpu") if s["thread"] == main)
         return found
 
-    def near(self, got, want, whole, what):
-        self.assertLessEqual(abs(got - want) * 100 / whole, POINTS, f"{what}: {got} ns, not {want} ns")
+    def queue(self, r):
+        """Time of the main thread in the run queue outside do_compute; the program's clocks put
+        it under sleeping or locking, the recording under the queue."""
+        main = self.main_thread(r)
+        return sum(s["weight"] for s in r.of("wait") if s["thread"] == main and
+                   r.stack(s["stack"])[-1] == "[run queue]" and "do_compute" not in r.stack(s["stack"]))
+
+    def near(self, got, want, whole, what, slack=0):
+        """GOT is WANT, give or take POINTS of WHOLE; it may lack SLACK more."""
+        points = POINTS * whole / 100
+        self.assertTrue(want - points - slack <= got <= want + points, f"{what}: {got} ns, not {want} ns")
+
+    def check_kinds(self, r, truth, kinds, running):
+        """What the main thread waited for, by kind, and how long it ran."""
+        whole, queue = sum(truth), self.queue(r)
+        self.near(running, truth[2], whole, "computing", r.lost_ns())
+        self.near(kinds.get("sleep", 0), truth[0], whole, "sleeping", queue)
+        self.near(kinds.get("futex", 0), truth[1], whole, "locking", queue)
+        self.near(kinds.get("waiting", 0), 0, whole, "waiting for something unknown")
 
     def check_shares(self):
-        def check():
-            r, truth = self.measure(workload("waits"), "30")
-            if not r.nothing_lost():
-                self.skipTest("the machine lost records")
-            got, whole = self.times(r), sum(truth)
-            unknown = got["[waiting]"]
-            self.near(got["cpu"], truth[2], whole, "computing")
-            self.near(got["[sleep]"] + min(unknown, max(0, truth[0] - got["[sleep]"])), truth[0], whole, "sleeping")
-            self.near(got["[futex]"] + min(unknown, max(0, truth[1] - got["[futex]"])), truth[1], whole, "locking")
-            self.near(got["[sleep]"] + got["[futex]"] + unknown, truth[0] + truth[1], whole, "waiting")
-        self.eventually(check)
+        r, truth = self.measure(workload("waits"), *WAITS)
+        got = self.times(r)
+        self.check_kinds(r, truth, {note.strip("[]"): ns for note, ns in got.items()}, got["cpu"])
 
     def check_stacks(self):
-        def check():
-            r, _ = self.measure(workload("waits"), "30")
-            main = self.main_thread(r)
-            for note, function in (("[sleep]", "do_sleep"), ("[futex]", "do_lock")):
-                waits = [s for s in r.of("wait")
-                         if s["thread"] == main and r.stack(s["stack"])[-1] == note]
-                self.assertTrue(waits, note)
-                self.assertGreater(r.share_with(function, waits), 70)
-        self.eventually(check)
+        r, _ = self.measure(workload("waits"), *WAITS)
+        main = self.main_thread(r)
+        for note, function in (("[sleep]", "do_sleep"), ("[futex]", "do_lock")):
+            waits = [s for s in r.of("wait")
+                     if s["thread"] == main and r.stack(s["stack"])[-1] == note]
+            self.assertTrue(waits, note)
+            self.assertGreater(r.share_with(function, waits), 90)
 
 
 class Wall(Waits):
@@ -84,23 +92,20 @@ class Wall(Waits):
         self.assertEqual(int(r.meta["quality.waits"]), len(r.of("wait")))
 
     def test_the_report_shows_running_and_waiting_by_kind_and_thread(self):
-        def check():
-            _, truth = self.measure(workload("waits"), "30")
-            r = report(self.out)
-            self.assertEqual(r["metric"]["name"], "wall")
-            self.assertEqual(r["running"] + r["waiting"], r["total"])
-            self.assertEqual(sum(r["waits_for"].values()), r["waiting"])
-            main = max(r["threads"], key=lambda t: t["running"])
-            whole = sum(truth)
-            self.near(main["waits_for"].get("sleep", 0), truth[0], whole, "sleeping")
-            self.near(main["waits_for"].get("futex", 0), truth[1], whole, "locking")
-            self.near(main["running"], truth[2], whole, "computing")
-            rows = {f["name"]: f for f in r["functions"]}
-            self.assertTrue({"do_sleep", "do_lock"} <= set(rows))
-            self.near(rows["do_sleep"]["total_waiting"], truth[0], whole, "do_sleep")
-            self.near(rows["do_lock"]["total_waiting"], truth[1], whole, "do_lock")
-            self.assertFalse([name for name in rows if name.startswith("[")], "waits belong to functions")
-        self.eventually(check)
+        recording, truth = self.measure(workload("waits"), *WAITS)
+        r = report(self.out)
+        self.assertEqual(r["metric"]["name"], "wall")
+        self.assertEqual(r["running"] + r["waiting"], r["total"])
+        self.assertEqual(sum(r["waits_for"].values()), r["waiting"])
+        main = max(r["threads"], key=lambda t: t["running"])
+        self.check_kinds(recording, truth, main["waits_for"], main["running"])
+        rows, whole = {f["name"]: f for f in r["functions"]}, sum(truth)
+        for name, want in (("do_sleep", truth[0]), ("do_lock", truth[1])):
+            got = rows[name]["total_waiting"] - rows[name]["waits_for"].get("run queue", 0)
+            self.near(got, want, whole, name, self.queue(recording))
+        # Nothing is known of a thread that is preempted before it was sampled or seen waiting.
+        nameless = {kind for name, f in rows.items() if name.startswith("[") for kind in f["waits_for"]}
+        self.assertLessEqual(nameless, {"run queue", "waiting"})
 
     def test_a_wait_has_no_functions_of_the_kernel(self):
         r, _ = self.measure(workload("waits"), "10")
@@ -117,25 +122,24 @@ class Wall(Waits):
         return busy * 50 <= t["running"] + t["waiting"]
 
     def test_idle_threads_are_set_aside(self):
+        """A thread of the pool that had to wait for a CPU may count as busy, so each is looked at."""
         run(*self.record, "record", "-q", "--wall", "-o", self.out, "--", workload("pool"), "20")
-        r = report(self.out)
-        n = sum(self.hardly_runs(t) for t in r["threads"])
-        if not Recording(self.out).nothing_lost() or n == 0:
-            self.skipTest("the machine is too busy")
-        self.assertEqual(sum(t["idle"] for t in r["threads"]), n)
-        if n < 20:
-            self.skipTest("some threads had to wait for a CPU")
-        rows = {f["name"] for f in r["functions"]}
-        self.assertNotIn("wait_for_work", rows)
+        r, counted = report(self.out), report(self.out, "--idle")
+        idle = [t for t in r["threads"] if self.hardly_runs(t)]
+        n = len(idle)
+        self.assertGreater(n, 10)
+        self.assertEqual([t["idle"] for t in r["threads"]], [self.hardly_runs(t) for t in r["threads"]])
+        self.assertEqual(counted["total"] - r["total"], sum(t["running"] + t["waiting"] for t in idle))
+        rows = {f["name"]: f["total"] for f in r["functions"]}
+        all_rows = {f["name"]: f["total"] for f in counted["functions"]}
         self.assertIn("compute", rows)
-        text = fathom("report", self.out).stdout
-        self.assertIn("20 idle threads not counted (--idle): 20 in wait_for_work (futex)", text)
-        counted = report(self.out, "--idle")
-        self.assertGreater(counted["total"], 5 * r["total"])
-        self.assertIn("wait_for_work", {f["name"] for f in counted["functions"]})
+        self.assertIn("wait_for_work", all_rows)
+        if n == 20:
+            self.assertNotIn("wait_for_work", rows)
+        self.assertIn(f"{n} idle threads not counted (--idle): {n} in wait_for_work (futex)",
+                      fathom("report", self.out).stdout)
         groups = report(self.out, "-b", "thread")["groups"]
-        self.assertEqual(len(groups), 21)
-        self.assertEqual([bool(g.get("idle")) for g in groups], [False] + [True] * 20)
+        self.assertEqual([bool(g.get("idle")) for g in groups], [False] * (21 - n) + [True] * n)
 
     def test_every_form_of_the_report_has_both_times(self):
         self.measure(workload("waits"), "5")
