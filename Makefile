@@ -26,7 +26,7 @@ bench:
 	@tools/setup "test bench"
 	@tools/configure build
 	@ninja -C build --quiet
-	@bench/run $(BENCH)
+	@$(if $(AGAINST),bench/against $(AGAINST),bench/run) $(BENCH)
 
 fuzz:
 	@tools/setup test
