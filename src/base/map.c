@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/save.h"
 
 /* More than any profile; /dev/zero and a pipe that never ends must not take all memory. */
 static const size_t MOST_BYTES = (size_t)4 << 30;
@@ -142,34 +143,16 @@ int map_make_dirs(const char *path)
 
 int map_write_file(const char *path, const void *data, size_t n, struct err *e)
 {
-    char tmp[PATH_MAX];
-    const char *p = data;
-    int fd;
+    struct save s;
+    bool good;
 
-    if (snprintf(tmp, sizeof tmp, "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof tmp)
-        return err_set(e, ERR_LIMIT, "%s: the path is too long", path);
     map_make_dirs(path);
-    fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return err_sys(e, "%s", tmp);
-    while (n) {
-        ssize_t put = write(fd, p, n);
-
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0) {
-            err_sys(e, "%s", tmp);
-            close(fd);
-            unlink(tmp);
-            return -1;
-        }
-        p += put;
-        n -= (size_t)put;
-    }
-    if (close(fd) < 0 || rename(tmp, path) < 0) {
-        err_sys(e, "%s", path);
-        unlink(tmp);
-        return -1;
-    }
-    return 0;
+    if (save_open(&s, path, SAVE_PRIVATE) < 0)
+        return err_sys(e, "cannot write %s", path);
+    good = save_write(s.fd, data, n) == 0;
+    if (!good)
+        err_sys(e, "cannot write %s", path);
+    if (save_close(&s, path, good) < 0)
+        return err_sys(e, "cannot write %s", path);
+    return good ? 0 : -1;
 }

@@ -26,7 +26,7 @@ void map_close(struct map *m);
 long map_read_text(const char *path, char *text, size_t cap);
 int64_t map_read_int(const char *path, int64_t otherwise);
 
-/* Write all of DATA to PATH through a temporary file and rename, making missing folders. */
+/* Save all of DATA as PATH, readable by its owner only, creating missing folders. */
 int map_write_file(const char *path, const void *data, size_t n, struct err *e);
 int map_make_dirs(const char *path); /* every folder above PATH's last slash; 0 or -1 */
 

@@ -32,7 +32,7 @@ static int save(const struct profile *p, const char *path, struct err *e)
     struct sink *s;
     int rc;
 
-    if (output_open(&o, path, e) < 0)
+    if (output_open(&o, path, SAVE_PRIVATE, e) < 0)
         return -1;
     w = store_writer_new(o.fd);
     s = store_writer_sink(w);

@@ -187,7 +187,7 @@ static int open_output(const char *path, bool *kept, struct err *e)
             return -1;
         *kept = true;
     }
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, SAVE_PRIVATE);
     return fd < 0 ? err_sys(e, "cannot write %s", path) : fd;
 }
 

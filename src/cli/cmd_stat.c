@@ -40,7 +40,7 @@ static int print(const struct stat_args *a, const struct stat_result *s, struct 
     struct out o;
     int rc;
 
-    if (a->output && output_open(&file, a->output, e) < 0)
+    if (a->output && output_open(&file, a->output, SAVE_SHARED, e) < 0)
         return -1;
     o = out_fd(file.fd);
     if (a->json)

@@ -1,26 +1,27 @@
 /* output.h - where a command writes to: a file, or "-" for standard output.
  *
  *     struct output o;
- *     if (output_open(&o, path, e) < 0)
+ *     if (output_open(&o, path, SAVE_SHARED, e) < 0)
  *         return -1;
  *     ... write to o.fd ...
  *     return output_close(&o, rc == 0, e);
  *
- * A file is written beside its name and takes it over when it is whole, so that a failure
- * leaves what was there.  Devices, pipes and links are written to as they are, and never removed.
+ * A file is written under a temporary name and renamed into place (base/save.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_CLI_OUTPUT_H
 #define FATHOM_CLI_OUTPUT_H
 
+#include "base/save.h"
 #include "formats/formats.h"
 
 struct output {
     int fd;
     const char *path; /* NULL: standard output */
-    char *unfinished; /* what it is called until it is whole; NULL when it has its name already */
+    struct save save;
 };
 
-int output_open(struct output *o, const char *path, struct err *e); /* NULL is "-" */
+/* PATH NULL is "-".  MODE is SAVE_PRIVATE or SAVE_SHARED. */
+int output_open(struct output *o, const char *path, unsigned mode, struct err *e);
 /* -1 when not GOOD, with the path before E's message. */
 int output_close(struct output *o, bool good, struct err *e);
 

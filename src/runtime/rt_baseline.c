@@ -65,7 +65,9 @@ int fathom_save_baseline(const char *path)
                       mean_bytes(w));
     }
     rt_result_free(&r);
-    rc = rt_out_save(&o, path, true);
+    rc = rt_out_open(&o, path, SAVE_SHARED);
+    if (rc == 0)
+        rc = rt_out_save(&o, path, true);
     rt_out_release(&o);
     return rc;
 }

@@ -161,7 +161,7 @@ int fathom_export(const char *path, enum fathom_format format)
 
     if (rc < 0)
         return rc;
-    rc = rt_out_open(&o, path);
+    rc = rt_out_open(&o, path, format == FATHOM_FILE ? SAVE_PRIVATE : SAVE_SHARED);
     if (rc < 0) {
         rt_result_free(&r);
         return rc;

@@ -1,33 +1,14 @@
 /* rt_out.c - see rt_out.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_out.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "channel/live.h"
 
 enum { FIRST = 1 << 16 };
-
-static int write_all(int fd, const char *data, size_t n)
-{
-    while (n > 0) {
-        ssize_t done = write(fd, data, n);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return -1;
-        data += done;
-        n -= (size_t)done;
-    }
-    return 0;
-}
 
 static bool grow(struct rt_out *o, size_t more)
 {
@@ -37,7 +18,7 @@ static bool grow(struct rt_out *o, size_t more)
     if (o->failed || more > ((size_t)1 << 40))
         return false;
     if (o->is_open && o->n) {
-        o->failed = write_all(o->fd, o->data, o->n) < 0;
+        o->failed = save_write(o->save.fd, o->data, o->n) < 0;
         o->n = 0;
     }
     while (cap - o->n < more)
@@ -149,45 +130,20 @@ void rt_out_u64(struct rt_out *o, uint64_t x)
     rt_out_add(o, &x, 8);
 }
 
-static bool is_special(const char *path)
+int rt_out_open(struct rt_out *o, const char *path, mode_t mode)
 {
-    struct stat st;
-
-    return lstat(path, &st) == 0 && !S_ISREG(st.st_mode);
-}
-
-static bool temporary(char *tmp, size_t cap, const char *path)
-{
-    return (size_t)snprintf(tmp, cap, "%s.%d.tmp", path, (int)getpid()) < cap;
-}
-
-int rt_out_open(struct rt_out *o, const char *path)
-{
-    char tmp[1100];
-
-    if (!temporary(tmp, sizeof tmp, path))
-        return FATHOM_E_SYSTEM;
-    o->special = is_special(path);
-    o->fd = open(o->special ? path : tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    o->is_open = o->fd >= 0;
+    o->is_open = save_open(&o->save, path, mode) == 0;
     return o->is_open ? 0 : FATHOM_E_SYSTEM;
 }
 
 int rt_out_save(struct rt_out *o, const char *path, bool good)
 {
-    char tmp[1100];
-    int rc = o->is_open ? 0 : rt_out_open(o, path);
+    bool written = good && !o->failed && save_write(o->save.fd, o->data, o->n) == 0;
 
-    if (rc < 0 || !temporary(tmp, sizeof tmp, path))
-        return FATHOM_E_SYSTEM;
-    good = good && !o->failed;
-    rc = good && write_all(o->fd, o->data, o->n) < 0 ? FATHOM_E_SYSTEM : 0;
-    if (close(o->fd) < 0)
-        rc = FATHOM_E_SYSTEM;
     o->is_open = false;
-    if (good && rc == 0 && (o->special || rename(tmp, path) == 0))
+    if (save_close(&o->save, path, written) < 0)
+        return FATHOM_E_SYSTEM;
+    if (written)
         return 0;
-    if (!o->special)
-        unlink(tmp);
-    return good || rc < 0 ? FATHOM_E_SYSTEM : FATHOM_E_MEMORY;
+    return good && !o->failed ? FATHOM_E_SYSTEM : FATHOM_E_MEMORY;
 }

@@ -8,12 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/save.h"
+
 struct rt_out {
     char *data;
     size_t n, cap;
     bool failed, is_open;
-    bool special; /* a device, pipe or link: written to as it is, never replaced */
-    int fd; /* where to, when is_open */
+    struct save save; /* where to, when is_open */
 };
 
 void rt_out_add(struct rt_out *o, const void *data, size_t n);
@@ -26,9 +27,9 @@ void rt_out_uleb(struct rt_out *o, uint64_t x);
 void rt_out_u32(struct rt_out *o, uint32_t x); /* little-endian */
 void rt_out_u64(struct rt_out *o, uint64_t x);
 void rt_out_release(struct rt_out *o);
-/* From here on to a temporary file beside PATH; optional. */
-int rt_out_open(struct rt_out *o, const char *path);
-/* All of it is to be PATH now, or when not GOOD nothing; 0 or FATHOM_E_*. */
+/* Write to PATH (base/save.h) as the mapping fills.  0 or FATHOM_E_*. */
+int rt_out_open(struct rt_out *o, const char *path, mode_t mode);
+/* Put the file in place, or when not GOOD discard it.  0 or FATHOM_E_*. */
 int rt_out_save(struct rt_out *o, const char *path, bool good);
 
 #endif

@@ -5,7 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/save.h"
 
 struct out out_fd(int fd)
 {
@@ -19,23 +20,15 @@ struct out out_memory(void)
 
 void out_spill_(struct out *o)
 {
-    const unsigned char *p = o->buf.data;
     size_t n = o->buf.n;
 
     o->buf.n = 0;
-    while (n && !o->failed) {
-        ssize_t put = write(o->fd, p, n);
-
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0) {
-            o->failed = errno;
-            return;
-        }
-        p += put;
-        n -= (size_t)put;
-        o->written += (uint64_t)put;
-    }
+    if (o->failed)
+        return;
+    if (save_write(o->fd, o->buf.data, n) < 0)
+        o->failed = errno;
+    else
+        o->written += n;
 }
 
 void out_flush(struct out *o)
