@@ -9,18 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t an_start_ns(const struct profile *p)
-{
-    uint64_t first = UINT64_MAX, said = (uint64_t)profile_meta_number(p, "start_ns", 0);
-
-    if (said)
-        return said;
-    for (size_t i = 0; i < p->sample.n; i++)
-        if (p->sample.v[i].time_ns && p->sample.v[i].time_ns < first)
-            first = p->sample.v[i].time_ns;
-    return first == UINT64_MAX ? 0 : first;
-}
-
 static bool is_number(const char *word, int64_t number)
 {
     char text[24];
@@ -175,7 +163,7 @@ struct span_ns {
 static int parse_time(const struct profile *p, const char *text, struct span_ns *out,
                       struct err *e)
 {
-    uint64_t start = an_start_ns(p);
+    uint64_t start = profile_start_ns(p);
     double a = 0, b = -1;
     char *end = (char *)text;
 

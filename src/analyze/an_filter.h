@@ -22,7 +22,4 @@ struct an_filter { /* zeroed: everything passes.  Several values of one kind are
  * ERR_MISSING when nothing is left. */
 int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e);
 
-/* When the recording began, in the clock of its samples; 0 when it has no times. */
-uint64_t an_start_ns(const struct profile *p);
-
 #endif

@@ -57,6 +57,7 @@ void an_quality_facts(const struct profile *p, struct out *o)
     double duration = profile_meta_number(p, "duration_ns", 0);
     double status = profile_meta_number(p, "exit_status", 0);
 
+    say_meta(&l, p, "merged", " profiles merged");
     say_meta(&l, p, "command", "");
     if (duration > 0)
         say(&l, "%s", human_ns(duration).s);

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/filters.h"
 #include "cli/input.h"
+#include "formats/formats.h"
 
 enum { MOST_LISTINGS = 256 };
 
@@ -158,21 +159,29 @@ static bool is_file(const char *path)
     return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISDIR(st.st_mode));
 }
 
-/* One operand is a profile if it is one, else the name of something in profile.fathom. */
+/* The number of operands that name profiles.  The last is a name unless it is a profile: one
+ * operand that is a file is taken for one, so that a broken profile is called broken. */
+static int count_profiles(const struct opts_rest *rest)
+{
+    const char *last = rest->n ? rest->v[rest->n - 1] : "";
+
+    if (!rest->n || (rest->n == 1 ? is_file(last) : format_knows(last)))
+        return rest->command ? 0 : rest->n;
+    return rest->n - 1;
+}
+
 static int annotate_run(void *args, const struct opts_rest *rest, struct err *e)
 {
     const struct annotate_args *a = args;
     struct opts_rest input = *rest;
-    const char *name = NULL;
+    const char *name;
     struct profile *p;
     int rc;
 
-    if (rest->n > 2 || (rest->command && rest->n > 1))
-        return err_set(e, ERR_USAGE, "more than a profile and a name");
-    if (rest->n == 2 || (rest->n == 1 && (rest->command || !is_file(rest->v[0])))) {
-        name = rest->v[rest->n - 1];
-        input.n--;
-    }
+    input.n = count_profiles(rest);
+    if (rest->n - input.n > 1)
+        return err_set(e, ERR_USAGE, "unexpected argument \"%s\"", rest->v[0]);
+    name = input.n < rest->n ? rest->v[rest->n - 1] : NULL;
     p = input_open(&input, e);
     rc = p ? annotate(a, p, name, e) : -1;
     profile_free(p);
@@ -191,7 +200,7 @@ static const struct annotate_args defaults = {
 const struct command cmd_annotate = {
     .name = "annotate",
     .summary = "show what each source line and instruction costs",
-    .usage = "annotate [options] [FILE] [FUNCTION | SOURCE FILE]\n"
+    .usage = "annotate [options] [FILE...] [FUNCTION | SOURCE FILE]\n"
              "annotate [options] [FUNCTION] -- CMD...",
     .examples = "  fathom annotate                       the hottest functions of profile.fathom\n"
                 "  fathom annotate p.fathom parse_line   one function\n"

@@ -4,21 +4,51 @@
 #include "base/map.h"
 #include "cli/command.h"
 #include "store/store_dump.h"
+#include "text/json.h"
+
+/* Several files are dumped one after the other, each after a record with its name. */
+static void put_name(const struct store_dump_options *opt, const char *path, struct out *o)
+{
+    struct json j = { .out = o };
+
+    if (!opt->json) {
+        out_printf(o, "file path=%s\n", path);
+        return;
+    }
+    json_object(&j);
+    json_put_str(&j, "record", "file");
+    json_put_str(&j, "path", path);
+    json_end_object(&j);
+    out_char(o, '\n');
+}
+
+static int dump_file(const struct store_dump_options *opt, const char *path, struct out *o,
+                     struct err *e)
+{
+    struct map file = { 0 };
+    int rc;
+
+    if (map_open(&file, path, e) < 0)
+        return -1;
+    rc = store_dump(file.data, file.size, opt, o, e);
+    if (rc < 0)
+        err_wrap(e, "%s", path);
+    map_close(&file);
+    return rc;
+}
 
 static int dump_run(void *args, const struct opts_rest *rest, struct err *e)
 {
-    struct map file = { 0 };
     struct out o = out_fd(STDOUT_FILENO);
-    int rc;
+    int rc = 0;
 
-    if (rest->n != 1 || rest->command)
-        return err_set(e, ERR_USAGE, "one file is needed");
-    if (map_open(&file, rest->v[0], e) < 0)
-        return -1;
-    rc = store_dump(file.data, file.size, args, &o, e);
-    if (rc < 0)
-        err_wrap(e, "%s", rest->v[0]);
-    map_close(&file);
+    if (!rest->n || rest->command)
+        return err_set(e, ERR_USAGE, "no file to dump");
+    for (int i = 0; i < rest->n && rc == 0; i++) {
+        if (rest->n > 1)
+            put_name(args, rest->v[i], &o);
+        rc = dump_file(args, rest->v[i], &o, e);
+    }
     if (out_close(&o, e) < 0)
         rc = -1;
     return rc;
@@ -38,7 +68,7 @@ static const struct opts_table dump_tables[] = { { dump_options, 0 }, { 0 } };
 const struct command cmd_dump = {
     .name = "dump",
     .summary = "print every record of a .fathom file",
-    .usage = "dump [options] FILE",
+    .usage = "dump [options] FILE...",
     .examples = "  fathom dump --only sample profile.fathom   every sample, one a line\n"
                 "  fathom dump --chunks profile.fathom        where the bytes went",
     .options = dump_tables,

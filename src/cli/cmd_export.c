@@ -110,7 +110,7 @@ static const struct opts_table export_tables[] = {
 const struct command cmd_export = {
     .name = "export",
     .summary = "write a profile for another tool",
-    .usage = "export [options] [FILE | -] -o OUT\nexport --list",
+    .usage = "export [options] [FILE...] -o OUT\nexport --list",
     .examples =
         "  fathom export -o cpu.pb.gz                     for pprof, by the name of the output\n"
         "  fathom export --format chrome -o t.json        for Perfetto or chrome://tracing\n"

@@ -78,7 +78,7 @@ static int flame_run(void *args, const struct opts_rest *rest, struct err *e)
 const struct command cmd_flame = {
     .name = "flame",
     .summary = "draw a flame graph",
-    .usage = "flame [options] [-o X.html|X.svg] [FILE | -]\n"
+    .usage = "flame [options] [-o X.html|X.svg] [FILE...]\n"
              "flame [options] [-o X.html|X.svg] -- CMD...",
     .examples = "  fathom flame                       flame.html of profile.fathom, to explore\n"
                 "  fathom flame -o x.svg -- ./prog    record ./prog, draw a picture\n"

@@ -8,7 +8,6 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "formats/formats.h"
-#include "store/store.h"
 
 struct import_args {
     const char *output;
@@ -23,23 +22,6 @@ static void print_list(void)
         if (formats[i]->import)
             out_printf(&o, "%-12s %s\n", formats[i]->name, formats[i]->about);
     out_close(&o, NULL);
-}
-
-static int save(const struct profile *p, const char *path, struct err *e)
-{
-    struct store_writer *w;
-    struct output o;
-    struct sink *s;
-    int rc;
-
-    if (output_open(&o, path, SAVE_PRIVATE, e) < 0)
-        return -1;
-    w = store_writer_new(o.fd);
-    s = store_writer_sink(w);
-    profile_replay(p, s);
-    rc = sink_end(s, e);
-    store_writer_free(w);
-    return output_close(&o, rc == 0, e);
 }
 
 static int import_run(void *args, const struct opts_rest *rest, struct err *e)
@@ -59,8 +41,8 @@ static int import_run(void *args, const struct opts_rest *rest, struct err *e)
         return -1;
     if (!a->output && access(INPUT_DEFAULT, F_OK) == 0)
         output_keep_old(INPUT_DEFAULT, false, NULL);
-    rc = save(p, a->output ? a->output : INPUT_DEFAULT, e);
-    if (rc == 0 && p->damage && *p->damage)
+    rc = output_save(a->output ? a->output : INPUT_DEFAULT, p, e);
+    if (rc == 0 && *p->damage)
         fprintf(stderr, "fathom import: %s\n", p->damage);
     profile_free(p);
     return rc;

@@ -203,7 +203,7 @@ static const struct report_args report_defaults = {
 const struct command cmd_report = {
     .name = "report",
     .summary = "where the time went: functions, call trees, lines",
-    .usage = "report [options] [FILE | -]\nreport [options] -- CMD...",
+    .usage = "report [options] [FILE...]\nreport [options] -- CMD...",
     .examples = "  fathom report                      the hottest functions of profile.fathom\n"
                 "  fathom report -t -- ./prog         record ./prog, show its call tree\n"
                 "  fathom report --callers malloc     who calls malloc\n"

@@ -1,29 +1,60 @@
 /* input.c - see input.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/input.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "formats/formats.h"
+#include "profile/profile_merge.h"
 
-struct profile *input_open_path(const char *path, struct err *e)
+static struct profile *open_default(struct err *e)
 {
-    if (path)
-        return format_open(path, e);
-    if (access(INPUT_DEFAULT, F_OK) != 0) {
-        err_set(e, ERR_MISSING, "no file was named and there is no " INPUT_DEFAULT " here");
-        err_hint(e, "fathom record -- COMMAND makes one");
-        return NULL;
+    if (access(INPUT_DEFAULT, F_OK) == 0)
+        return format_open(INPUT_DEFAULT, e);
+    err_set(e, ERR_MISSING, "no file was named and there is no " INPUT_DEFAULT " here");
+    err_hint(e, "fathom record -- COMMAND makes one");
+    return NULL;
+}
+
+static struct profile *merge(const struct profile_part *part, size_t n, struct err *e)
+{
+    struct profile *p = profile_new();
+
+    profile_merge(part, n, profile_sink(p));
+    if (sink_end(profile_sink(p), e) == 0)
+        return p;
+    profile_free(p);
+    return NULL;
+}
+
+static struct profile *open_all(char **path, size_t n, struct err *e)
+{
+    struct profile_part *part = mem_zalloc(n * sizeof *part);
+    struct profile *p = NULL;
+    size_t opened = 0;
+
+    for (; opened < n; opened++) {
+        part[opened] = (struct profile_part){ format_open(path[opened], e), path[opened] };
+        if (!part[opened].profile)
+            break;
     }
-    return format_open(INPUT_DEFAULT, e);
+    if (opened == n)
+        p = merge(part, n, e);
+    while (opened)
+        profile_free((struct profile *)part[--opened].profile);
+    free(part);
+    return p;
 }
 
 struct profile *input_open(const struct opts_rest *rest, struct err *e)
 {
-    if (rest->n > 1 || (rest->n && rest->command)) {
-        err_set(e, ERR_USAGE, "one file at a time: \"%s\" is too much", rest->v[rest->n - 1]);
+    if (rest->n && rest->command) {
+        err_set(e, ERR_USAGE, "both a file (\"%s\") and a command to record", rest->v[0]);
         return NULL;
     }
     if (rest->command)
         return input_record(rest->command, e);
-    return input_open_path(rest->n ? rest->v[0] : NULL, e);
+    if (rest->n > 1)
+        return open_all(rest->v, (size_t)rest->n, e);
+    return rest->n ? format_open(rest->v[0], e) : open_default(e);
 }

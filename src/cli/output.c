@@ -44,6 +44,13 @@ int output_write(const char *path, const struct format *f, const struct an_view 
     return output_close(&o, rc == 0, e);
 }
 
+int output_save(const char *path, const struct profile *p, struct err *e)
+{
+    struct an_view v = an_view_of(p, 0);
+
+    return output_write(path, format_find("fathom"), &v, &(struct export_options){ 0 }, e);
+}
+
 int output_keep_old(const char *path, bool back, struct err *e)
 {
     char *old = mem_printf("%s.old", path);

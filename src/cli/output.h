@@ -29,6 +29,9 @@ int output_close(struct output *o, bool good, struct err *e);
 int output_write(const char *path, const struct format *f, const struct an_view *v,
                  const struct export_options *opt, struct err *e);
 
+/* Write all of P to PATH as a .fathom file. */
+int output_save(const char *path, const struct profile *p, struct err *e);
+
 /* An earlier file of the name becomes PATH.old; or with BACK the other way. */
 int output_keep_old(const char *path, bool back, struct err *e);
 

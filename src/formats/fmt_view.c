@@ -126,7 +126,7 @@ static void put_facts(const struct page *page)
     json_put_u64(&j, "nodes", page->data.n_nodes);
     json_put_u64(&j, "symbols", page->data.n_symbols);
     json_put_u64(&j, "symbolBytes", page->data.symbol_bytes);
-    json_put_str(&j, "damage", p->damage ? p->damage : "");
+    json_put_str(&j, "damage", p->damage);
     put_metrics(&j, p);
     put_threads(&j, p);
     put_meta(&j, p);

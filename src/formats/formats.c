@@ -89,17 +89,6 @@ static int refuse_unknown(const struct import_input *in, bool cut, struct err *e
     return -1;
 }
 
-/* Damage reaches the model as meta, whatever the format (see docs/meta.md). */
-static void note_damage(struct profile *p, bool cut)
-{
-    struct sink *s = profile_sink(p);
-
-    if (cut && !profile_meta(p, "file.damage")[0])
-        sink_meta(s, "file.damage", "the compressed file is cut");
-    p->damage = profile_meta(p, "file.damage");
-    p->missing_bytes = (uint64_t)profile_meta_number(p, "file.missing_bytes", 0);
-}
-
 static struct profile *import(const struct import_input *in, bool cut, struct err *e)
 {
     const struct format *f = format_recognise(in);
@@ -111,43 +100,73 @@ static struct profile *import(const struct import_input *in, bool cut, struct er
     }
     p = profile_new();
     if (f->import(in, profile_sink(p), e) == 0) {
-        note_damage(p, cut);
+        if (cut && !*p->damage)
+            sink_meta(profile_sink(p), "file.damage", "the compressed file is cut");
         return p;
     }
     profile_free(p);
     return NULL;
 }
 
+/* The bytes of a file, decompressed where they were compressed. */
+struct opened {
+    struct import_input in;
+    struct map file;
+    struct buf unpacked;
+    bool cut; /* the compressed data ended too early */
+};
+
+static int open_bytes(struct opened *x, const char *path, struct err *e)
+{
+    *x = (struct opened){ .in.path = path };
+    if (map_open(&x->file, path, e) < 0)
+        return -1;
+    x->in.data = x->file.data;
+    x->in.size = x->file.size;
+    x->in.mapped = x->file.mapped;
+    if (unwrap_needed(x->in.data, x->in.size)) {
+        if (unwrap(x->in.data, x->in.size, &x->unpacked, &x->cut, e) < 0)
+            return -1;
+        x->in.data = x->unpacked.data;
+        x->in.size = x->unpacked.n;
+        x->in.mapped = false;
+    }
+    if (starts_with(&x->in, "\xef\xbb\xbf")) { /* a byte order mark, as editors leave it */
+        x->in.data += 3;
+        x->in.size -= 3;
+        x->in.mapped = false; /* no longer from the beginning of a page */
+    }
+    return 0;
+}
+
+static void close_bytes(struct opened *x)
+{
+    buf_release(&x->unpacked);
+    map_close(&x->file);
+}
+
 struct profile *format_open(const char *path, struct err *e)
 {
-    struct import_input in = { .path = path };
-    struct buf unpacked = { 0 };
+    struct opened x;
     struct profile *p = NULL;
-    struct map file = { 0 };
-    bool cut = false;
+    int rc = open_bytes(&x, path, e);
 
-    if (map_open(&file, path, e) < 0)
-        return NULL;
-    in.data = file.data;
-    in.size = file.size;
-    in.mapped = file.mapped;
-    if (unwrap_needed(in.data, in.size)) {
-        if (unwrap(in.data, in.size, &unpacked, &cut, e) < 0)
-            goto out;
-        in.data = unpacked.data;
-        in.size = unpacked.n;
-        in.mapped = false;
-    }
-    if (starts_with(&in, "\xef\xbb\xbf")) { /* a byte order mark, as editors leave it */
-        in.data += 3;
-        in.size -= 3;
-        in.mapped = false; /* no longer from the beginning of a page */
-    }
-    p = import(&in, cut, e);
-out:
-    if (!p)
+    if (rc == 0)
+        p = import(&x.in, x.cut, e);
+    if (rc < 0 ? x.file.data != NULL : !p)
         err_wrap(e, "%s", strcmp(path, "-") == 0 ? "standard input" : path);
-    buf_release(&unpacked);
-    map_close(&file);
+    close_bytes(&x);
     return p;
+}
+
+bool format_knows(const char *path)
+{
+    struct opened x;
+    bool known = strcmp(path, "-") == 0;
+
+    if (!known) {
+        known = open_bytes(&x, path, NULL) == 0 && format_recognise(&x.in);
+        close_bytes(&x);
+    }
+    return known;
 }

@@ -48,5 +48,7 @@ const struct format *format_recognise(const struct import_input *in); /* NULL: n
 
 /* Open any profile we can recognise, own or foreign, "-" for standard input. */
 struct profile *format_open(const char *path, struct err *e);
+/* Is there a profile at PATH?  Standard input is taken for one. */
+bool format_knows(const char *path);
 
 #endif

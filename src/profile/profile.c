@@ -51,6 +51,25 @@ double profile_meta_number(const struct profile *p, const char *key, double othe
     return end == text ? otherwise : x;
 }
 
+static void earlier(uint64_t *first, uint64_t time_ns)
+{
+    if (time_ns && (!*first || time_ns < *first))
+        *first = time_ns;
+}
+
+uint64_t profile_start_ns(const struct profile *p)
+{
+    uint64_t first = strtoull(profile_meta(p, "start_ns"), NULL, 10);
+
+    if (first)
+        return first;
+    for (size_t i = 0; i < p->sample.n; i++)
+        earlier(&first, p->sample.v[i].time_ns);
+    for (size_t i = 0; i < p->span.n; i++)
+        earlier(&first, p->span.v[i].start_ns);
+    return first;
+}
+
 uint32_t profile_find_metric(const struct profile *p, const char *name)
 {
     for (size_t i = 0; i < p->metric.n; i++)

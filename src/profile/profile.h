@@ -62,6 +62,8 @@ void profile_replay(const struct profile *p, struct sink *out);
 const char *profile_string(const struct profile *p, uint32_t id);   /* "" for 0 */
 const char *profile_meta(const struct profile *p, const char *key); /* "" when absent */
 double profile_meta_number(const struct profile *p, const char *key, double otherwise);
+/* When the recording began, in the clock of its samples; 0 when it has no times. */
+uint64_t profile_start_ns(const struct profile *p);
 uint32_t profile_find_metric(const struct profile *p, const char *name); /* id or 0 */
 
 #endif

@@ -76,6 +76,10 @@ static void load_meta(struct sink *s, const char *key, const char *value)
     if (!has_room(loader_of(s), "meta", p->meta.n))
         return;
     copy = arena_strndup(&p->arena, value, strlen(value));
+    if (strcmp(key, "file.damage") == 0)
+        p->damage = copy;
+    if (strcmp(key, "file.missing_bytes") == 0)
+        p->missing_bytes = strtoull(copy, NULL, 10);
     for (size_t i = 0; i < p->meta.n; i++)
         if (strcmp(p->meta.v[i].key, key) == 0) { /* the last value holds */
             p->meta.v[i].value = copy;

@@ -1,0 +1,408 @@
+/* profile_merge.c - see profile_merge.h; facts and clocks are in profile_merge_meta.c.
+ *
+ * Each part is walked once in the order of its tables, and its ids are translated to those of
+ * the merged profile.  SPDX-License-Identifier: Apache-2.0 */
+#include "profile/profile_merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/intern.h"
+
+/* A call that the sink gets must be merged here as well, or it would be lost. */
+_Static_assert(sizeof(struct sink) == 18 * sizeof(void (*)(void)), "merge the new call");
+
+struct merged_frame {
+    struct frame frame;
+    struct profile_chain chain; /* in locations; n = 0: unresolved */
+};
+
+struct merge {
+    struct sink *out;
+    struct intern in; /* everything but frames, whose names tell them apart too */
+    VEC(struct metric) metric;
+    VEC(struct merged_frame) frame;
+    VEC(struct location) location;
+    struct index frames;
+    struct umap sources;          /* file */
+    struct umap codes;            /* module and address: index in code, + 1 */
+    VEC(struct code_bytes) code;   /* modules translated, bytes in a part */
+};
+
+struct part { /* ids of a part to ids of the merged profile, by id; [0] is 0 */
+    const struct profile *p;
+    int64_t shift;
+    uint32_t *string, *metric, *process, *thread, *module, *function, *frame, *stack;
+    uint32_t own_thread; /* for samples of a part that knows no threads, 0 otherwise */
+};
+
+static uint32_t *new_ids(size_t n)
+{
+    return mem_zalloc((n + 1) * sizeof(uint32_t));
+}
+
+/* 0 is an unknown time and stays so. */
+static uint64_t shifted(const struct part *t, uint64_t time_ns)
+{
+    if (!time_ns)
+        return 0;
+    if (t->shift < 0 && time_ns <= -(uint64_t)t->shift)
+        return 1;
+    return time_ns + (uint64_t)t->shift;
+}
+
+static void map_strings(struct merge *m, struct part *t)
+{
+    t->string = new_ids(t->p->string.n);
+    for (size_t i = 0; i < t->p->string.n; i++)
+        t->string[i + 1] = intern_string(&m->in, t->p->string.v[i].s, t->p->string.v[i].n);
+}
+
+/* Counted in full only if it was in every part; of periods that differ none is told. */
+static uint32_t join_metric(struct merge *m, const struct metric *x)
+{
+    const uint32_t what = METRIC_OFF_CPU | METRIC_LIVE;
+
+    for (uint32_t i = 0; i < m->metric.n; i++) {
+        struct metric *o = &m->metric.v[i];
+
+        if (o->name != x->name || o->unit != x->unit || (o->flags & what) != (x->flags & what))
+            continue;
+        o->flags &= x->flags;
+        o->period = o->period == x->period ? o->period : 0;
+        o->about = o->about ? o->about : x->about;
+        return i + 1;
+    }
+    vec_push(&m->metric, *x);
+    return (uint32_t)m->metric.n;
+}
+
+static void map_metrics(struct merge *m, struct part *t)
+{
+    t->metric = new_ids(t->p->metric.n);
+    for (size_t i = 0; i < t->p->metric.n; i++) {
+        struct metric x = t->p->metric.v[i];
+
+        x.name = t->string[x.name];
+        x.unit = t->string[x.unit];
+        x.about = t->string[x.about];
+        t->metric[i + 1] = join_metric(m, &x);
+    }
+}
+
+static void map_processes(struct merge *m, struct part *t)
+{
+    t->process = new_ids(t->p->process.n);
+    for (size_t i = 0; i < t->p->process.n; i++) {
+        struct process x = t->p->process.v[i];
+
+        x.name = t->string[x.name];
+        x.command = t->string[x.command];
+        x.start_ns = shifted(t, x.start_ns);
+        x.end_ns = shifted(t, x.end_ns);
+        t->process[i + 1] = intern_process(&m->in, &x);
+    }
+}
+
+/* A part that knows no threads is told apart as a process of its own. */
+static void add_own_thread(struct merge *m, struct part *t, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    uint32_t name = intern_cstr(&m->in, slash ? slash + 1 : path);
+
+    t->own_thread = intern_thread(&m->in, &(struct thread){
+        .process = intern_process(&m->in, &(struct process){ .name = name }), .name = name });
+}
+
+static void map_threads(struct merge *m, struct part *t, const char *path)
+{
+    t->thread = new_ids(t->p->thread.n);
+    for (size_t i = 0; i < t->p->thread.n; i++) {
+        struct thread x = t->p->thread.v[i];
+
+        x.process = t->process[x.process];
+        x.name = t->string[x.name];
+        x.start_ns = shifted(t, x.start_ns);
+        x.end_ns = shifted(t, x.end_ns);
+        t->thread[i + 1] = intern_thread(&m->in, &x);
+    }
+    if (!t->p->thread.n && path)
+        add_own_thread(m, t, path);
+}
+
+/* A build id says more than a path, which containers and copies change. */
+static uint32_t join_module(struct merge *m, const struct module *x)
+{
+    for (uint32_t i = 0; x->build_id_size && i < m->in.module.n; i++) {
+        const struct module *o = &m->in.module.v[i];
+
+        if (o->kind == x->kind && o->build_id_size == x->build_id_size &&
+            memcmp(o->build_id, x->build_id, x->build_id_size) == 0)
+            return i + 1;
+    }
+    return intern_module(&m->in, x);
+}
+
+static void map_modules(struct merge *m, struct part *t)
+{
+    t->module = new_ids(t->p->module.n);
+    for (size_t i = 0; i < t->p->module.n; i++) {
+        struct module x = t->p->module.v[i];
+
+        x.path = t->string[x.path];
+        t->module[i + 1] = join_module(m, &x);
+    }
+}
+
+static void map_functions(struct merge *m, struct part *t)
+{
+    t->function = new_ids(t->p->function.n);
+    for (size_t i = 0; i < t->p->function.n; i++) {
+        struct function x = t->p->function.v[i];
+
+        x.name = t->string[x.name];
+        x.linkage_name = t->string[x.linkage_name];
+        x.file = t->string[x.file];
+        x.module = t->module[x.module];
+        t->function[i + 1] = intern_function(&m->in, &x);
+    }
+}
+
+/* --- frames ----------------------------------------------------------------------------- */
+
+static bool has_place(const struct frame *f)
+{
+    return f->module && f->address;
+}
+
+/* A frame without a place is only its names. */
+static uint64_t hash_of(const struct frame *f, const struct location *chain, uint32_t n)
+{
+    uint64_t h = hash_pair(f->address, (uint64_t)f->module << 32 | f->kind << 16 | f->flags);
+
+    return has_place(f) || !n ? h : hash_pair(h, hash_bytes(chain, n * sizeof *chain));
+}
+
+static bool same_chain(const struct merge *m, const struct merged_frame *o,
+                       const struct location *chain, uint32_t n)
+{
+    return o->chain.n == n &&
+           (!n || memcmp(&m->location.v[o->chain.first], chain, n * sizeof *chain) == 0);
+}
+
+static void name_frame(struct merge *m, uint32_t id, const struct location *chain, uint32_t n)
+{
+    struct profile_chain *c = &m->frame.v[id - 1].chain;
+
+    if (!n)
+        return;
+    *c = (struct profile_chain){ (uint32_t)m->location.n, n };
+    for (uint32_t i = 0; i < n; i++)
+        vec_push(&m->location, chain[i]);
+    sink_resolve(m->out, id, chain, n);
+}
+
+/* The same place with the same names.  A place that has no names in one part takes those that
+ * another part knows. */
+static uint32_t join_frame(struct merge *m, const struct frame *f, const struct location *chain,
+                           uint32_t n)
+{
+    uint64_t h = hash_of(f, chain, n);
+    uint32_t loose = 0;
+
+    for (uint32_t at = index_first(&m->frames, h), id; (id = index_id(&m->frames, h, &at));) {
+        const struct merged_frame *o = &m->frame.v[id - 1];
+
+        if (o->frame.address != f->address || o->frame.module != f->module ||
+            o->frame.kind != f->kind || o->frame.flags != f->flags)
+            continue;
+        if (same_chain(m, o, chain, n))
+            return id;
+        if (has_place(f) && (!n || !o->chain.n) && !loose)
+            loose = id;
+    }
+    if (loose) {
+        name_frame(m, loose, chain, n);
+        return loose;
+    }
+    vec_push(&m->frame, ((struct merged_frame){ .frame = *f }));
+    index_add(&m->frames, h, (uint32_t)m->frame.n);
+    sink_frame(m->out, f);
+    name_frame(m, (uint32_t)m->frame.n, chain, n);
+    return (uint32_t)m->frame.n;
+}
+
+static void map_frames(struct merge *m, struct part *t)
+{
+    VEC(struct location) chain = { 0 };
+
+    t->frame = new_ids(t->p->frame.n);
+    for (size_t i = 0; i < t->p->frame.n; i++) {
+        struct frame f = t->p->frame.v[i];
+        struct profile_chain c = t->p->chain.v[i];
+
+        f.module = t->module[f.module];
+        chain.n = 0;
+        for (uint32_t k = 0; k < c.n; k++) {
+            struct location x = t->p->location.v[c.first + k];
+
+            vec_push(&chain, ((struct location){ t->function[x.function], x.line }));
+        }
+        t->frame[i + 1] = join_frame(m, &f, chain.v, c.n);
+    }
+    vec_release(&chain);
+}
+
+static void map_stacks(struct merge *m, struct part *t)
+{
+    t->stack = new_ids(t->p->stack.n);
+    for (size_t i = 0; i < t->p->stack.n; i++) {
+        struct profile_node x = t->p->stack.v[i];
+
+        t->stack[i + 1] = intern_stack(&m->in, t->stack[x.parent], t->frame[x.frame]);
+    }
+}
+
+/* --- what happened ---------------------------------------------------------------------- */
+
+static void send_samples(struct merge *m, const struct part *t)
+{
+    for (size_t i = 0; i < t->p->sample.n; i++) {
+        struct sample x = t->p->sample.v[i];
+
+        x.time_ns = shifted(t, x.time_ns);
+        x.thread = x.thread ? t->thread[x.thread] : t->own_thread;
+        x.stack = t->stack[x.stack];
+        x.metric = t->metric[x.metric];
+        sink_sample(m->out, &x);
+    }
+}
+
+static void send_spans(struct merge *m, const struct part *t)
+{
+    for (size_t i = 0; i < t->p->span.n; i++) {
+        struct span x = t->p->span.v[i];
+
+        x.start_ns = shifted(t, x.start_ns);
+        x.thread = x.thread ? t->thread[x.thread] : t->own_thread;
+        x.name = t->string[x.name];
+        x.stack = t->stack[x.stack];
+        x.detail = t->string[x.detail];
+        sink_span(m->out, &x);
+    }
+}
+
+static void send_counters(struct merge *m, const struct part *t)
+{
+    for (size_t i = 0; i < t->p->counter.n; i++) {
+        struct counter x = t->p->counter.v[i];
+
+        x.time_ns = shifted(t, x.time_ns);
+        x.process = t->process[x.process];
+        x.name = t->string[x.name];
+        x.unit = t->string[x.unit];
+        sink_counter(m->out, &x);
+    }
+}
+
+/* A profile has one text for a file: that of the first part. */
+static void send_sources(struct merge *m, const struct part *t)
+{
+    for (size_t i = 0; i < t->p->source.n; i++) {
+        struct source_text x = t->p->source.v[i];
+
+        x.file = t->string[x.file];
+        if (umap_find(&m->sources, x.file))
+            continue;
+        umap_put(&m->sources, x.file, 1);
+        sink_source(m->out, &x);
+    }
+}
+
+/* Of code at one address the longest piece. */
+static void keep_code(struct merge *m, const struct part *t)
+{
+    for (size_t i = 0; i < t->p->code.n; i++) {
+        struct code_bytes x = t->p->code.v[i];
+        uint32_t at;
+
+        x.module = t->module[x.module];
+        at = umap_find(&m->codes, hash_pair(x.module, x.address));
+        if (!at) {
+            vec_push(&m->code, x);
+            umap_put(&m->codes, hash_pair(x.module, x.address), (uint32_t)m->code.n);
+        } else if (x.size > m->code.v[at - 1].size) {
+            m->code.v[at - 1] = x;
+        }
+    }
+}
+
+static void define(struct merge *m, struct part *t, const char *path)
+{
+    map_processes(m, t);
+    map_threads(m, t, path);
+    map_modules(m, t);
+    map_functions(m, t);
+    map_frames(m, t);
+    map_stacks(m, t);
+}
+
+static void send(struct merge *m, const struct part *t)
+{
+    send_samples(m, t);
+    send_spans(m, t);
+    send_counters(m, t);
+    send_sources(m, t);
+    keep_code(m, t);
+}
+
+static void part_release(struct part *t)
+{
+    free(t->string);
+    free(t->metric);
+    free(t->process);
+    free(t->thread);
+    free(t->module);
+    free(t->function);
+    free(t->frame);
+    free(t->stack);
+}
+
+static void merge_release(struct merge *m)
+{
+    intern_release(&m->in);
+    vec_release(&m->metric);
+    vec_release(&m->frame);
+    vec_release(&m->location);
+    vec_release(&m->code);
+    index_release(&m->frames);
+    umap_release(&m->sources);
+    umap_release(&m->codes);
+}
+
+void profile_merge(const struct profile_part *part, size_t n, struct sink *out)
+{
+    struct merge m = { .out = out };
+    struct part *t = mem_zalloc(n * sizeof *t);
+    int64_t *shift = profile_merge_shifts(part, n);
+
+    intern_init(&m.in, out);
+    profile_merge_meta(part, n, shift, out);
+    for (size_t i = 0; i < n; i++) {
+        t[i] = (struct part){ .p = part[i].profile, .shift = shift[i] };
+        map_strings(&m, &t[i]);
+        map_metrics(&m, &t[i]);
+    }
+    for (size_t i = 0; i < m.metric.n; i++)
+        intern_metric(&m.in, &m.metric.v[i]);
+    for (size_t i = 0; i < n; i++) {
+        define(&m, &t[i], n > 1 ? part[i].name : NULL);
+        send(&m, &t[i]);
+        part_release(&t[i]);
+    }
+    for (size_t i = 0; i < m.code.n; i++)
+        sink_code(out, &m.code.v[i]);
+    merge_release(&m);
+    free(shift);
+    free(t);
+}
