@@ -18,7 +18,8 @@
  *     FATHOM_PROFILE=1                   table at exit on standard error
  *     FATHOM_PROFILE=FORMAT[:PATH]       at exit; FORMAT is table, compact, json, csv (to
  *                                        standard error without PATH), trace or fathom,
- *                                        collapsed, chrome, perfetto, speedscope, pprof
+ *                                        collapsed, chrome; `fathom export` makes other
+ *                                        formats from a .fathom file
  *     FATHOM_MODE=off|count|aggregate|trace|precise    for every site
  *     FATHOM_MEMORY=64M                  the cap on everything the library keeps in memory
  *     FATHOM_DISK=1G                     the cap on the live file a trace goes on into
@@ -57,12 +58,9 @@ enum fathom_format {
     FATHOM_JSON,
     FATHOM_CSV,
     FATHOM_FILE,       /* .fathom: opens in every fathom command */
-    FATHOM_COLLAPSED,  /* a;b;c microseconds */
-    FATHOM_CHROME,     /* chrome://tracing, Perfetto UI */
-    FATHOM_PERFETTO,   /* Perfetto protobuf */
-    FATHOM_SPEEDSCOPE,
-    FATHOM_PPROF
-};
+    FATHOM_COLLAPSED,  /* a;b;c nanoseconds */
+    FATHOM_CHROME      /* chrome://tracing, Perfetto UI */
+}; /* `fathom export` makes other formats from a .fathom file */
 
 /* Results are 0 or positive, failures are one of these. */
 enum fathom_error {

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/leb.h"
+
 struct buf {
     unsigned char *data;
     size_t n, cap;
@@ -56,22 +58,18 @@ static inline void buf_u64(struct buf *b, uint64_t x)
     buf_u32(b, (uint32_t)(x >> 32));
 }
 
-/* Unsigned LEB128, at most 10 bytes. */
+/* Unsigned LEB128. */
 static inline void buf_uleb(struct buf *b, uint64_t x)
 {
-    if (b->cap - b->n < 10)
-        buf_reserve(b, 10);
-    while (x >= 0x80) {
-        b->data[b->n++] = (unsigned char)(x | 0x80);
-        x >>= 7;
-    }
-    b->data[b->n++] = (unsigned char)x;
+    if (b->cap - b->n < LEB_MAX)
+        buf_reserve(b, LEB_MAX);
+    b->n += leb_put(b->data + b->n, x);
 }
 
-/* Zigzag then LEB128: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */
+/* The same of a zigzag number. */
 static inline void buf_zig(struct buf *b, int64_t x)
 {
-    buf_uleb(b, ((uint64_t)x << 1) ^ (uint64_t)(x >> 63));
+    buf_uleb(b, leb_zigzag(x));
 }
 
 #endif

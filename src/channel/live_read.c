@@ -17,7 +17,7 @@ double live_ns_per_tick(const struct live_header *h)
 
     if (h->clock == LIVE_NANOSECONDS || !(ticks > 0) || !(ns > 0))
         return 1;
-    return ns / ticks;
+    return ns / ticks > 1e-3 && ns / ticks < 1e3 ? ns / ticks : 1; /* no such counter: damage */
 }
 
 double live_ns_at(const struct live_header *h, uint64_t ticks)

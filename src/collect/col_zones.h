@@ -1,6 +1,6 @@
 /* col_zones.h - what libfathom measured inside a program, from its region (channel/live.h):
- * the files a recorded command leaves behind, or one a killed program left.  Zones become
- * stacks with exact samples of a metric "zones", traced zones spans, gauges counters.
+ * the files a recorded command leaves behind, or one a killed program left.  zones/ computes
+ * the figures; here they get the ids of a recording.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_ZONES_H
 #define FATHOM_COLLECT_COL_ZONES_H
@@ -21,7 +21,7 @@ struct col_zones {
                        const char *name);
     uint32_t (*process)(struct col_zones *z, const struct live_header *h);
     void *context;
-    uint64_t dropped, overhead_ns, zones; /* added up over regions */
+    uint64_t dropped, overhead_ns, regions; /* added up over regions */
     char folder[256]; /* given to the command; "" = none */
 };
 

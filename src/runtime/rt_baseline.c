@@ -2,7 +2,7 @@
  * The file is text, one section a line: path TAB calls TAB mean ns TAB mean bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_out.h"
-#include "runtime/rt_result.h"
+#include "runtime/rt_rows.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,21 +13,21 @@
 
 #define BASELINE_HEAD "fathom baseline 1\n"
 
-static bool is_section(const struct row *w)
+static bool is_section(const struct zone_row *w)
 {
     return (w->kind == LIVE_ZONE || w->kind == LIVE_OP) && w->count > w->untimed;
 }
 
-static double mean_bytes(const struct row *w)
+static double mean_bytes(const struct zone_row *w)
 {
     return w->count ? w->bytes / (double)w->count : 0;
 }
 
 /* Backend and label are part of what a section is. */
-static void section_name(const struct result *r, uint32_t i, char *text, size_t cap)
+static void section_name(const struct zone_rows *r, uint32_t i, char *text, size_t cap)
 {
-    const struct row *w = &r->row[i];
-    size_t n = rt_result_path(r, i, '/', text, cap);
+    const struct zone_row *w = &r->row[i];
+    size_t n = zone_rows_path(r, i, '/', text, cap);
 
     for (size_t k = 0; k < n; k++)
         if (text[k] == '\t' || text[k] == '\n')
@@ -46,16 +46,16 @@ static void section_name(const struct result *r, uint32_t i, char *text, size_t 
 
 int fathom_save_baseline(const char *path)
 {
-    struct result r;
+    struct zone_rows r;
     struct rt_out o = { 0 };
     char name[1024];
-    int rc = rt_result_take(&r, false);
+    int rc = rt_rows_take(&r, false);
 
     if (rc < 0)
         return rc;
     rt_out_str(&o, BASELINE_HEAD);
     for (uint32_t i = 0; i < r.n; i++) {
-        const struct row *w = &r.row[i];
+        const struct zone_row *w = &r.row[i];
 
         if (!is_section(w))
             continue;
@@ -64,7 +64,7 @@ int fathom_save_baseline(const char *path)
         rt_out_printf(&o, "\t%llu\t%.3f\t%.3f\n", (unsigned long long)w->count, w->mean,
                       mean_bytes(w));
     }
-    rt_result_free(&r);
+    zone_rows_free(&r);
     rc = rt_out_open(&o, path, SAVE_SHARED);
     if (rc == 0)
         rc = rt_out_save(&o, path, true);
@@ -111,14 +111,14 @@ static const char *cause_of(const struct fathom_slower *s)
     return "slower per call";
 }
 
-static int compare(const char *text, const struct result *r, double tolerance,
+static int compare(const char *text, const struct zone_rows *r, double tolerance,
                    void (*visit)(const struct fathom_slower *, void *), void *arg)
 {
     char name[1024];
     int n = 0;
 
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct row *w = &r->row[i];
+        const struct zone_row *w = &r->row[i];
         struct fathom_slower s = { sizeof s, name, 0, 0, 0, 0, 0, NULL };
         struct section was;
 
@@ -168,15 +168,15 @@ int fathom_check_baseline(const char *path, double tolerance,
 {
     size_t bytes = 0, head = strlen(BASELINE_HEAD);
     char *text = read_file(path, &bytes);
-    struct result r;
+    struct zone_rows r;
     int rc;
 
     if (!text)
         return FATHOM_E_SYSTEM;
-    rc = strncmp(text, BASELINE_HEAD, head) ? FATHOM_E_FORMAT : rt_result_take(&r, false);
+    rc = strncmp(text, BASELINE_HEAD, head) ? FATHOM_E_FORMAT : rt_rows_take(&r, false);
     if (rc == 0) {
         rc = compare(text + head, &r, tolerance, visit, arg);
-        rt_result_free(&r);
+        zone_rows_free(&r);
     }
     munmap(text, bytes);
     return rc;

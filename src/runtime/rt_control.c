@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/rt_result.h"
+#include "runtime/rt_rows.h"
 
 #define DEFAULT_BYTES ((uint64_t)64 << 20)
 #define DEFAULT_DISK ((uint64_t)1 << 30)
@@ -228,7 +228,7 @@ static uint64_t size_asked(const char *variable)
     if (!text || !*text)
         return 0;
     if (end == text || (*end && (!unit || end[1])) || n > MOST_BYTES) {
-        rt_result_complain(variable, " should be like 64M or 1G");
+        rt_complain(variable, " should be like 64M or 1G");
         return 0;
     }
     return unit ? n << (10 + (unit - units) / 2 * 10) : n;
@@ -243,7 +243,7 @@ static int word_asked(const char *variable, const char *const *words, int n, con
         if (!strcmp(text, words[i]))
             return i;
     if (text && *text)
-        rt_result_complain(variable, hint);
+        rt_complain(variable, hint);
     return -1;
 }
 
@@ -272,8 +272,7 @@ static const struct format_name format_names[] = {
     { "compact", FATHOM_COMPACT, false, true }, { "json", FATHOM_JSON, false, true },
     { "csv", FATHOM_CSV, false, true },         { "trace", FATHOM_FILE, true, false },
     { "fathom", FATHOM_FILE, false, false },    { "collapsed", FATHOM_COLLAPSED, false, false },
-    { "chrome", FATHOM_CHROME, true, false },   { "perfetto", FATHOM_PERFETTO, true, false },
-    { "speedscope", FATHOM_SPEEDSCOPE, true, false }, { "pprof", FATHOM_PPROF, false, false },
+    { "chrome", FATHOM_CHROME, true, false },
 };
 
 static const struct format_name *find_format(const char *text, size_t n)
@@ -287,9 +286,24 @@ static const struct format_name *find_format(const char *text, size_t n)
 static void default_path(const struct format_name *f)
 {
     static const char *const suffix[] = { "txt", "txt", "json", "csv", "fathom", "folded",
-                                          "json", "pftrace", "speedscope.json", "pb" };
+                                          "json" };
 
     snprintf(output.path, sizeof output.path, "fathom.%d.%s", (int)getpid(), suffix[f->format]);
+}
+
+/* TEXT is no format that the library writes; its first N bytes may be one that the tool does. */
+static void refuse(const char *text, size_t n)
+{
+    static const char *const of_the_tool[] = { "perfetto", "speedscope", "pprof" };
+
+    for (size_t i = 0; i < sizeof of_the_tool / sizeof of_the_tool[0]; i++)
+        if (strlen(of_the_tool[i]) == n && !memcmp(of_the_tool[i], text, n)) {
+            rt_complain("FATHOM_PROFILE: set it to trace:FILE.fathom, then run "
+                        "\"fathom export FILE.fathom -f FORMAT\" to make ", of_the_tool[i]);
+            return;
+        }
+    rt_complain("FATHOM_PROFILE should be 1, table, compact, json, csv, trace, fathom, "
+                "collapsed or chrome, not ", text);
 }
 
 /* FORMAT[:PATH]; unknown words are told once and leave measuring off. */
@@ -300,8 +314,7 @@ static const struct format_name *read_profile(const char *text)
     const struct format_name *f = find_format(text, n);
 
     if (!f || (colon && strlen(colon + 1) >= sizeof output.path - 8)) {
-        rt_result_complain("FATHOM_PROFILE should be 1, table, compact, json, csv, trace, fathom, "
-                           "collapsed, chrome, perfetto, speedscope or pprof, not ", text);
+        refuse(text, n);
         return NULL;
     }
     output.format = (enum fathom_format)f->format;
@@ -400,7 +413,7 @@ __attribute__((destructor)) static void unload(void)
         own_path(path, sizeof path);
         rc = fathom_export(path, output.format);
         if (rc < 0 || output.is_default)
-            rt_result_complain(rc < 0 ? "FATHOM_PROFILE: cannot write " : "wrote ", path);
+            rt_complain(rc < 0 ? "FATHOM_PROFILE: cannot write " : "wrote ", path);
     } else if (output.at_exit && output.pid == rt.head->pid) {
         rc = fathom_report(stderr, output.format, NULL);
     }

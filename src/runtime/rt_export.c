@@ -11,7 +11,7 @@
 
 struct gather {
     struct events *e;
-    const struct result *r;
+    const struct zone_rows *r;
     size_t most;
 };
 
@@ -27,7 +27,7 @@ static uint32_t thread_number(struct events *e, uint32_t tid, const char *name)
     for (uint32_t i = e->n_threads; i-- > 0;)
         if (e->thread[i].tid == tid && e->thread[i].name == name)
             return i;
-    e->thread[e->n_threads] = (struct event_thread){ tid, 0, name };
+    e->thread[e->n_threads] = (struct event_thread){ tid, name };
     return e->n_threads++;
 }
 
@@ -78,24 +78,16 @@ static void sort_events(struct events *e, struct event *spare)
     e->list = from;
 }
 
-static void gather_thread(const struct live_record *rec, void *arg)
-{
-    struct gather *g = arg;
-
-    if (rec->in_trace)
-        thread_number(g->e, rec->tid, rec->thread);
-}
-
-int rt_events_take(struct events *e, const struct result *r, bool all)
+int rt_events_take(struct events *e, const struct zone_rows *r)
 {
     struct gather g = { e, r, 0 };
     size_t threads = r->view.head.n_pages, n = 0; /* a page of records has one */
 
     memset(e, 0, sizeof *e);
     live_each_record(&r->view, count_one, &n);
-    g.most = !all ? 0 : n < MOST_EVENTS ? n : MOST_EVENTS;
-    if (all && n > MOST_EVENTS)
-        rt_result_complain("only the first 4,000,000 events are written; the fathom format "
+    g.most = n < MOST_EVENTS ? n : MOST_EVENTS;
+    if (n > MOST_EVENTS)
+        rt_complain("only the first 4,000,000 events are written; the fathom format "
                            "takes all", "");
     e->bytes = 2 * g.most * sizeof *e->list + threads * sizeof *e->thread;
     e->memory = mmap(NULL, e->bytes, PROT_READ | PROT_WRITE,
@@ -106,7 +98,7 @@ int rt_events_take(struct events *e, const struct result *r, bool all)
     }
     e->list = e->memory;
     e->thread = (struct event_thread *)(e->list + 2 * g.most);
-    live_each_record(&r->view, all ? gather_one : gather_thread, &g);
+    live_each_record(&r->view, gather_one, &g);
     sort_events(e, e->list + g.most);
     return 0;
 }
@@ -120,50 +112,44 @@ void rt_events_free(struct events *e)
 
 /* ---- Writers ---- */
 
-void rt_export_collapsed(struct rt_out *o, const struct result *r)
+void rt_export_collapsed(struct rt_out *o, const struct zone_rows *r)
 {
     char path[4096];
 
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct row *w = &r->row[i];
+        const struct zone_row *w = &r->row[i];
 
-        if (w->kind >= LIVE_ROOT || !row_is_timed(w) || w->kind == LIVE_FRAME ||
-            w->kind == LIVE_LOCK_HOLD || w->self < 500)
+        if (!zone_row_is_nested(w) || w->self == 0)
             continue;
-        rt_result_path(r, i, ';', path, sizeof path);
-        rt_out_printf(o, "%.1100s", path);
-        rt_out_printf(o, " %.0f\n", w->self / 1e3);
+        zone_rows_path(r, i, ';', path, sizeof path);
+        rt_out_str(o, path);
+        rt_out_printf(o, " %.0f\n", w->self);
     }
 }
 
-static int write_events(struct rt_out *o, const struct result *r, enum fathom_format format)
+static int write_chrome(struct rt_out *o, const struct zone_rows *r)
 {
     struct events e;
-    int rc = rt_events_take(&e, r, format != FATHOM_FILE);
+    int rc = rt_events_take(&e, r);
 
     if (rc < 0)
         return rc;
-    switch (format) {
-    case FATHOM_CHROME: rt_export_chrome(o, r, &e); break;
-    case FATHOM_PERFETTO: rt_export_perfetto(o, r, &e); break;
-    case FATHOM_SPEEDSCOPE: rt_export_speedscope(o, r, &e); break;
-    default: rt_export_file(o, r, &e); break;
-    }
+    rt_export_chrome(o, r, &e);
     rt_events_free(&e);
     return 0;
 }
 
 int fathom_export(const char *path, enum fathom_format format)
 {
-    struct result r;
+    struct zone_rows r;
     struct rt_out o = { 0 };
-    int rc = path ? rt_result_take(&r, false) : FATHOM_E_FORMAT;
+    int rc = path ? rt_rows_take(&r, false) : FATHOM_E_FORMAT;
 
     if (rc < 0)
         return rc;
     rc = rt_out_open(&o, path, format == FATHOM_FILE ? SAVE_PRIVATE : SAVE_SHARED);
     if (rc < 0) {
-        rt_result_free(&r);
+        zone_rows_free(&r);
         return rc;
     }
     switch (format) {
@@ -172,13 +158,11 @@ int fathom_export(const char *path, enum fathom_format format)
     case FATHOM_JSON: rt_report_json(&o, &r, NULL); break;
     case FATHOM_CSV: rt_report_csv(&o, &r, NULL); break;
     case FATHOM_COLLAPSED: rt_export_collapsed(&o, &r); break;
-    case FATHOM_PPROF: rt_export_pprof(&o, &r); break;
-    case FATHOM_CHROME: case FATHOM_PERFETTO: case FATHOM_SPEEDSCOPE: case FATHOM_FILE:
-        rc = write_events(&o, &r, format);
-        break;
+    case FATHOM_FILE: rt_export_file(&o, &r); break;
+    case FATHOM_CHROME: rc = write_chrome(&o, &r); break;
     default: rc = FATHOM_E_FORMAT;
     }
-    rt_result_free(&r);
+    zone_rows_free(&r);
     if (rt_out_save(&o, path, rc == 0) < 0 && rc == 0)
         rc = FATHOM_E_SYSTEM;
     rt_out_release(&o);

@@ -4,7 +4,7 @@
 #define FATHOM_RUNTIME_RT_EXPORT_H
 
 #include "runtime/rt_out.h"
-#include "runtime/rt_result.h"
+#include "runtime/rt_rows.h"
 
 struct event { /* a record, sorted by thread and time */
     uint32_t task;  /* dense number of its thread in struct events */
@@ -15,7 +15,7 @@ struct event { /* a record, sorted by thread and time */
 };
 
 struct event_thread {
-    uint32_t tid, id; /* id: its number in what is written */
+    uint32_t tid;
     const char *name;
 };
 
@@ -27,16 +27,13 @@ struct events {
     void *memory;
     size_t bytes;
 };
-/* The trace records of R, parents before children, as many as one sorts in memory; or the
- * threads that have some only.  0 or FATHOM_E_MEMORY. */
-int rt_events_take(struct events *e, const struct result *r, bool all);
+/* The trace records of R, parents before children, as many as one sorts in memory.  0 or
+ * FATHOM_E_MEMORY. */
+int rt_events_take(struct events *e, const struct zone_rows *r);
 void rt_events_free(struct events *e);
 
-void rt_export_collapsed(struct rt_out *o, const struct result *r);
-void rt_export_chrome(struct rt_out *o, const struct result *r, const struct events *e);
-void rt_export_perfetto(struct rt_out *o, const struct result *r, const struct events *e);
-void rt_export_speedscope(struct rt_out *o, const struct result *r, const struct events *e);
-void rt_export_pprof(struct rt_out *o, const struct result *r);
-void rt_export_file(struct rt_out *o, const struct result *r, struct events *e);
+void rt_export_collapsed(struct rt_out *o, const struct zone_rows *r);
+void rt_export_chrome(struct rt_out *o, const struct zone_rows *r, const struct events *e);
+void rt_export_file(struct rt_out *o, const struct zone_rows *r);
 
 #endif

@@ -111,25 +111,6 @@ void rt_out_csv(struct rt_out *o, const char *s)
     rt_out_str(o, "\"");
 }
 
-void rt_out_uleb(struct rt_out *o, uint64_t x)
-{
-    if (o->cap - o->n < 10 && !grow(o, 10))
-        return;
-    for (; x >= 0x80; x >>= 7)
-        o->data[o->n++] = (char)(x | 0x80);
-    o->data[o->n++] = (char)x;
-}
-
-void rt_out_u32(struct rt_out *o, uint32_t x)
-{
-    rt_out_add(o, &x, 4);
-}
-
-void rt_out_u64(struct rt_out *o, uint64_t x)
-{
-    rt_out_add(o, &x, 8);
-}
-
 int rt_out_open(struct rt_out *o, const char *path, mode_t mode)
 {
     o->is_open = save_open(&o->save, path, mode) == 0;

@@ -23,9 +23,6 @@ void rt_out_printf(struct rt_out *o, const char *fmt, ...) __attribute__((format
 void rt_out_json(struct rt_out *o, const char *s); /* with its quotes */
 void rt_out_number(struct rt_out *o, double x);    /* as JSON takes it */
 void rt_out_csv(struct rt_out *o, const char *s);  /* quoted when it must be */
-void rt_out_uleb(struct rt_out *o, uint64_t x);
-void rt_out_u32(struct rt_out *o, uint32_t x); /* little-endian */
-void rt_out_u64(struct rt_out *o, uint64_t x);
 void rt_out_release(struct rt_out *o);
 /* Write to PATH (base/save.h) as the mapping fills.  0 or FATHOM_E_*. */
 int rt_out_open(struct rt_out *o, const char *path, mode_t mode);

@@ -18,7 +18,7 @@ const char *const rt_loss_name[FATHOM_LOST_CAUSES] = {
     "zones (no memory for a thread)", "events (signal inside the library)",
     "labels (more than 64 at one site)", "histogram values (memory full)" };
 
-uint32_t rt_report_next(const struct result *r, uint32_t row)
+uint32_t rt_report_next(const struct zone_rows *r, uint32_t row)
 {
     if (r->row[row].child != LIVE_NO_NODE)
         return r->row[row].child;
@@ -27,11 +27,11 @@ uint32_t rt_report_next(const struct result *r, uint32_t row)
     return row == LIVE_NO_NODE ? row : r->row[row].next;
 }
 
-bool rt_report_shows(const struct result *r, uint32_t row, const char *context)
+bool rt_report_shows(const struct zone_rows *r, uint32_t row, const char *context)
 {
-    const struct row *w = &r->row[row];
+    const struct zone_row *w = &r->row[row];
 
-    return w->kind != LIVE_ROOT && (w->count || w->open) && rt_result_in(r, row, context);
+    return w->kind != LIVE_ROOT && (w->count || w->open) && zone_rows_in(r, row, context);
 }
 
 /* ---- Cells ---- */
@@ -55,9 +55,9 @@ static const char *const titles[2][COLUMNS] = {
     { "operation", "count", "avg", "total", "self", "%", "p99", "throughput", "backend" },
     { "value", "count", "last or sum", "least", "most", "", "", "", "kind" } };
 
-static void name_cell(char *cell, const struct result *r, uint32_t row)
+static void name_cell(char *cell, const struct zone_rows *r, uint32_t row)
 {
-    const struct row *w = &r->row[row];
+    const struct zone_row *w = &r->row[row];
     uint32_t depth = w->depth > 1 ? w->depth - 1 : 0;
     const char *mark = w->open ? " (open)" : "";
 
@@ -76,12 +76,12 @@ static void put(struct line *l, int column, const char *text)
     snprintf(l->cell[column], CELL, "%s", text);
 }
 
-static bool is_in_tree(const struct row *w)
+static bool is_in_tree(const struct zone_row *w)
 {
     return w->kind <= LIVE_OP || w->kind == LIVE_LOCK_WAIT;
 }
 
-static void time_cells(struct line *l, const struct result *r, const struct row *w)
+static void time_cells(struct line *l, const struct zone_rows *r, const struct zone_row *w)
 {
     double share = r->all_ns > 0 ? 100 * w->self / r->all_ns : 0;
 
@@ -108,7 +108,7 @@ static void put_number(struct line *l, int column, double x)
         snprintf(l->cell[column], CELL, "%.6g", x);
 }
 
-static void value_cells(struct line *l, const struct row *w)
+static void value_cells(struct line *l, const struct zone_row *w)
 {
     if (w->kind == LIVE_COUNTER)
         put_number(l, 2, w->bytes);
@@ -124,9 +124,9 @@ static void value_cells(struct line *l, const struct row *w)
     put(l, 8, rt_kind_name[w->kind]);
 }
 
-static void fill_line(struct line *l, const struct result *r, uint32_t row)
+static void fill_line(struct line *l, const struct zone_rows *r, uint32_t row)
 {
-    const struct row *w = &r->row[row];
+    const struct zone_row *w = &r->row[row];
 
     memset(l, 0, sizeof *l);
     name_cell(l->cell[0], r, row);
@@ -136,15 +136,15 @@ static void fill_line(struct line *l, const struct result *r, uint32_t row)
         return;
     }
     put(l, 1, human_count((int64_t)w->count).s);
-    if (row_is_timed(w))
+    if (zone_row_is_timed(w))
         time_cells(l, r, w);
     else
         value_cells(l, w);
-    if (w->kind > LIVE_OP && row_is_timed(w))
+    if (w->kind > LIVE_OP && zone_row_is_timed(w))
         put(l, 8, rt_kind_name[w->kind]);
 }
 
-static uint32_t slowest_row(const struct result *r, const char *context)
+static uint32_t slowest_row(const struct zone_rows *r, const char *context)
 {
     uint32_t best = LIVE_NO_NODE, shown = 0;
 
@@ -161,7 +161,7 @@ static uint32_t slowest_row(const struct result *r, const char *context)
 /* ---- The table ---- */
 
 struct table {
-    const struct result *r;
+    const struct zone_rows *r;
     const char *context;
     int which; /* of titles */
     size_t width[COLUMNS];
@@ -169,8 +169,8 @@ struct table {
 
 static bool is_in(const struct table *t, uint32_t row)
 {
-    const struct row *w = &t->r->row[row];
-    bool value = w->kind != LIVE_CONTEXT && !row_is_timed(w);
+    const struct zone_row *w = &t->r->row[row];
+    bool value = w->kind != LIVE_CONTEXT && !zone_row_is_timed(w);
 
     return value == (t->which == 1) && rt_report_shows(t->r, row, t->context);
 }
@@ -244,7 +244,7 @@ static void print_titles(struct rt_out *o, const struct table *t)
 /* Parents before children, the longest first. */
 static bool print_table(struct rt_out *o, struct table *t)
 {
-    const struct result *r = t->r;
+    const struct zone_rows *r = t->r;
     uint32_t slow = t->which == 0 ? slowest_row(r, t->context) : LIVE_NO_NODE;
     struct line l;
 
@@ -267,7 +267,7 @@ static bool print_table(struct rt_out *o, struct table *t)
     return true;
 }
 
-static void print_head(struct rt_out *o, const struct result *r, const char *context)
+static void print_head(struct rt_out *o, const struct zone_rows *r, const char *context)
 {
     rt_out_printf(o, "\n%s", r->view.head.comm[0] ? r->view.head.comm : "program");
     if (context)
@@ -277,7 +277,7 @@ static void print_head(struct rt_out *o, const struct result *r, const char *con
                   r->n_threads == 1 ? "" : "s");
 }
 
-static void print_quality(struct rt_out *o, const struct result *r)
+static void print_quality(struct rt_out *o, const struct zone_rows *r)
 {
     double share = r->all_ns > 0 ? 100 * r->overhead_ns / (r->all_ns + r->overhead_ns) : 0;
 
@@ -299,7 +299,7 @@ static void print_advice(const struct rt_advice *a, void *arg)
         rt_out_printf(o, "       %s\n", a->estimate);
 }
 
-void rt_report_table(struct rt_out *o, const struct result *r, const char *context)
+void rt_report_table(struct rt_out *o, const struct zone_rows *r, const char *context)
 {
     struct table times = { .r = r, .context = context }, values = times;
     bool some;
@@ -317,24 +317,24 @@ void rt_report_table(struct rt_out *o, const struct result *r, const char *conte
         rt_rules_run(r, ADVICE, print_advice, o);
 }
 
-void rt_report_compact(struct rt_out *o, const struct result *r, const char *context)
+void rt_report_compact(struct rt_out *o, const struct zone_rows *r, const char *context)
 {
     char path[512];
 
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct row *w = &r->row[i];
+        const struct zone_row *w = &r->row[i];
 
         if (!rt_report_shows(r, i, context) || w->kind == LIVE_CONTEXT)
             continue;
-        if (rt_result_context(r, i)[0])
-            rt_out_printf(o, "[%s] ", rt_result_context(r, i));
-        rt_result_path(r, i, '/', path, sizeof path);
+        if (zone_rows_context(r, i)[0])
+            rt_out_printf(o, "[%s] ", zone_rows_context(r, i));
+        zone_rows_path(r, i, '/', path, sizeof path);
         rt_out_printf(o, "%s n=%llu", path, (unsigned long long)w->count);
-        if (row_is_timed(w))
+        if (zone_row_is_timed(w))
             rt_out_printf(o, " avg=%s total=%s", human_ns(w->mean).s, human_ns(w->total).s);
         if (is_in_tree(w))
             rt_out_printf(o, " self=%s", human_ns(w->self).s);
-        if (row_is_timed(w))
+        if (zone_row_is_timed(w))
             rt_out_printf(o, " p99=%s", human_ns(w->p99).s);
         if (w->kind == LIVE_COUNTER)
             rt_out_printf(o, " sum=%.10g", w->bytes);

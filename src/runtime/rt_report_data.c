@@ -20,7 +20,7 @@ static void number(struct rt_out *o, const char *name, double x)
     rt_out_number(o, x);
 }
 
-static void json_times(struct rt_out *o, const struct result *r, const struct row *w)
+static void json_times(struct rt_out *o, const struct zone_rows *r, const struct zone_row *w)
 {
     const struct { const char *name; double x; } list[] = {
         { "total_ns", w->total }, { "self_ns", w->self },     { "mean_ns", w->mean },
@@ -34,17 +34,17 @@ static void json_times(struct rt_out *o, const struct result *r, const struct ro
         number(o, list[i].name, list[i].x);
 }
 
-static void json_row(struct rt_out *o, const struct result *r, uint32_t i)
+static void json_row(struct rt_out *o, const struct zone_rows *r, uint32_t i)
 {
-    const struct row *w = &r->row[i];
+    const struct zone_row *w = &r->row[i];
     char path[1024];
 
-    rt_result_path(r, i, '/', path, sizeof path);
+    zone_rows_path(r, i, '/', path, sizeof path);
     rt_out_str(o, "{\"name\":");
     rt_out_json(o, w->name);
     key(o, "path", path);
     key(o, "kind", rt_kind_name[w->kind]);
-    key(o, "context", rt_result_context(r, i));
+    key(o, "context", zone_rows_context(r, i));
     key(o, "backend", w->backend);
     key(o, "label", w->label);
     key(o, "file", w->file);
@@ -54,7 +54,7 @@ static void json_row(struct rt_out *o, const struct result *r, uint32_t i)
     number(o, "timed", (double)(w->count - w->untimed));
     number(o, "open", (double)w->open);
     number(o, "threads", (double)w->threads);
-    if (row_is_timed(w))
+    if (zone_row_is_timed(w))
         json_times(o, r, w);
     if (w->kind == LIVE_OP) {
         number(o, "bytes", w->bytes);
@@ -96,7 +96,7 @@ static void json_advice(const struct rt_advice *a, void *arg)
     rt_out_str(o, "}");
 }
 
-static void json_quality(struct rt_out *o, const struct result *r)
+static void json_quality(struct rt_out *o, const struct zone_rows *r)
 {
     static const char *const cause[FATHOM_LOST_CAUSES] = { "trace",  "node",  "thread",
                                                            "signal", "label", "histogram" };
@@ -112,7 +112,7 @@ static void json_quality(struct rt_out *o, const struct result *r)
     number(o, "memory_bytes", (double)fathom_memory_bytes());
 }
 
-void rt_report_json(struct rt_out *o, const struct result *r, const char *context)
+void rt_report_json(struct rt_out *o, const struct zone_rows *r, const char *context)
 {
     struct advice_list advice = { o, 0 };
     int n = 0;
@@ -139,7 +139,7 @@ void rt_report_json(struct rt_out *o, const struct result *r, const char *contex
     rt_out_str(o, "}\n");
 }
 
-void rt_report_csv(struct rt_out *o, const struct result *r, const char *context)
+void rt_report_csv(struct rt_out *o, const struct zone_rows *r, const char *context)
 {
     char path[1024];
 
@@ -147,16 +147,16 @@ void rt_report_csv(struct rt_out *o, const struct result *r, const char *context
                   "min_ns,max_ns,stddev_ns,p50_ns,p90_ns,p99_ns,p999_ns,bytes,bytes_per_s,"
                   "value,file,line\n");
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct row *w = &r->row[i];
+        const struct zone_row *w = &r->row[i];
         const double list[] = { w->total, w->self, w->mean, w->min,  w->max,   w->stddev,
                                 w->p50,   w->p90,  w->p99,  w->p999, w->bytes, w->throughput,
                                 w->kind == LIVE_COUNTER ? w->bytes : w->last };
 
         if (!rt_report_shows(r, i, context) || w->kind >= LIVE_ROOT)
             continue;
-        rt_result_path(r, i, '/', path, sizeof path);
+        zone_rows_path(r, i, '/', path, sizeof path);
         rt_out_csv(o, path);
-        const char *texts[] = { w->name, rt_kind_name[w->kind], rt_result_context(r, i),
+        const char *texts[] = { w->name, rt_kind_name[w->kind], zone_rows_context(r, i),
                                 w->backend, w->label };
         for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
             rt_out_str(o, ",");
@@ -176,8 +176,8 @@ void rt_report_csv(struct rt_out *o, const struct result *r, const char *context
 
 static int write_report(struct rt_out *o, enum fathom_format format, const char *context)
 {
-    struct result r;
-    int rc = rt_result_take(&r, false);
+    struct zone_rows r;
+    int rc = rt_rows_take(&r, false);
 
     if (rc < 0)
         return rc;
@@ -188,7 +188,7 @@ static int write_report(struct rt_out *o, enum fathom_format format, const char 
     case FATHOM_CSV: rt_report_csv(o, &r, context); break;
     default: rc = FATHOM_E_FORMAT;
     }
-    rt_result_free(&r);
+    zone_rows_free(&r);
     return rc < 0 ? rc : o->failed ? FATHOM_E_MEMORY : 0;
 }
 
@@ -220,12 +220,12 @@ long fathom_report_text(char *text, size_t cap, enum fathom_format format, const
     return n;
 }
 
-static void to_stat(const struct result *r, uint32_t i, struct fathom_stat *s, const char *path)
+static void to_stat(const struct zone_rows *r, uint32_t i, struct fathom_stat *s, const char *path)
 {
-    const struct row *w = &r->row[i];
+    const struct zone_row *w = &r->row[i];
 
     *s = (struct fathom_stat){
-        sizeof *s, w->name, path, rt_result_context(r, i), w->backend, w->label, w->thread,
+        sizeof *s, w->name, path, zone_rows_context(r, i), w->backend, w->label, w->thread,
         w->file, w->line, (int)w->kind, w->count, w->count - w->untimed, w->open, w->total,
         w->self, w->min, w->max, w->mean, w->stddev, w->first, w->p50, w->p90, w->p99, w->p999,
         w->kind == LIVE_GAUGE || w->kind == LIVE_POOL ? w->last : w->bytes, w->throughput,
@@ -234,7 +234,7 @@ static void to_stat(const struct result *r, uint32_t i, struct fathom_stat *s, c
 }
 
 /* Visiting by falling self time without memory of its own: the next smaller each time. */
-static uint32_t next_by_self(const struct result *r, uint32_t after, const char *context)
+static uint32_t next_by_self(const struct zone_rows *r, uint32_t after, const char *context)
 {
     uint32_t best = LIVE_NO_NODE;
 
@@ -253,45 +253,45 @@ static uint32_t next_by_self(const struct result *r, uint32_t after, const char 
 int fathom_each(const char *context, int per_thread,
                 void (*visit)(const struct fathom_stat *, void *), void *arg)
 {
-    struct result r;
+    struct zone_rows r;
     struct fathom_stat s;
     char path[1024];
-    int n = 0, rc = rt_result_take(&r, per_thread != 0);
+    int n = 0, rc = rt_rows_take(&r, per_thread != 0);
 
     if (rc < 0)
         return rc;
     for (uint32_t i = next_by_self(&r, LIVE_NO_NODE, context); i != LIVE_NO_NODE;
          i = next_by_self(&r, i, context)) {
-        rt_result_path(&r, i, '/', path, sizeof path);
+        zone_rows_path(&r, i, '/', path, sizeof path);
         to_stat(&r, i, &s, path);
         visit(&s, arg);
         n++;
     }
-    rt_result_free(&r);
+    zone_rows_free(&r);
     return n;
 }
 
 uint64_t fathom_lost(enum fathom_loss cause)
 {
-    struct result r;
+    struct zone_rows r;
     uint64_t n;
 
-    if ((int)cause < 0 || cause >= FATHOM_LOST_CAUSES || rt_result_take(&r, false) < 0)
+    if ((int)cause < 0 || cause >= FATHOM_LOST_CAUSES || rt_rows_take(&r, false) < 0)
         return 0;
     n = r.lost[cause];
-    rt_result_free(&r);
+    zone_rows_free(&r);
     return n;
 }
 
 uint64_t fathom_overhead_ns(void)
 {
-    struct result r;
+    struct zone_rows r;
     uint64_t ns;
 
-    if (rt_result_take(&r, false) < 0)
+    if (rt_rows_take(&r, false) < 0)
         return 0;
     ns = (uint64_t)r.overhead_ns;
-    rt_result_free(&r);
+    zone_rows_free(&r);
     return ns;
 }
 

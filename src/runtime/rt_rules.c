@@ -16,10 +16,10 @@ enum { MOST = 64, LEAST_NS = 1000 }; /* below it the clock itself has two speeds
 struct collection {
     struct rt_advice *list;
     int n;
-    const struct result *r;
+    const struct zone_rows *r;
 };
 
-static double share_of(const struct result *r, double ns)
+static double share_of(const struct zone_rows *r, double ns)
 {
     return r->all_ns > 0 ? ns / r->all_ns : 0;
 }
@@ -48,7 +48,7 @@ static struct rt_advice *add(struct collection *c, const char *rule, uint32_t ro
     a->name = c->r->row[row].name;
     a->description = rt_rule_text(rule)->description;
     a->example = rt_rule_example(rt_rule_text(rule), c->r->row[row].file);
-    rt_result_path(c->r, row, '/', a->path, sizeof a->path);
+    zone_rows_path(c->r, row, '/', a->path, sizeof a->path);
     return a;
 }
 
@@ -74,7 +74,7 @@ static void bound(struct rt_advice *a)
                  100 * a->gain, 1 / (1 - a->gain));
 }
 
-static double parent_calls(const struct result *r, const struct row *w)
+static double parent_calls(const struct zone_rows *r, const struct zone_row *w)
 {
     uint32_t up = w->parent;
 
@@ -85,7 +85,7 @@ static double parent_calls(const struct result *r, const struct row *w)
     return (double)r->row[up].count;
 }
 
-static bool is_work(const struct row *w)
+static bool is_work(const struct zone_row *w)
 {
     return (w->kind == LIVE_ZONE || w->kind == LIVE_OP) && w->count > w->untimed;
 }
@@ -108,7 +108,7 @@ static bool fit_line(double n, double x, double y, double xx, double xy, struct 
 /* ---- share: below a tenth there is little to win (bound 1.11x) ---- */
 static void rule_share(struct collection *c, uint32_t i)
 {
-    const struct row *w = &c->r->row[i];
+    const struct zone_row *w = &c->r->row[i];
     double f = share_of(c->r, w->self);
     struct rt_advice *a;
 
@@ -124,8 +124,8 @@ static void rule_share(struct collection *c, uint32_t i)
  * 10 siblings, sizes alike (CV < 0.25), most of the parent's time in them (gaps < calls). ---- */
 static void rule_batch(struct collection *c, uint32_t i)
 {
-    const struct result *r = c->r;
-    const struct row *w = &r->row[i];
+    const struct zone_rows *r = c->r;
+    const struct zone_row *w = &r->row[i];
     double calls = (double)w->count / parent_calls(r, w), mean, variance, fixed, saved;
     uint32_t up = w->parent;
     struct line l;
@@ -156,7 +156,7 @@ static void rule_batch(struct collection *c, uint32_t i)
 /* ---- tiny: ten times the cost of a zone is where measuring becomes a tenth of the figure -- */
 static void rule_tiny(struct collection *c, uint32_t i)
 {
-    const struct row *w = &c->r->row[i];
+    const struct zone_row *w = &c->r->row[i];
     double pair = (double)c->r->view.head.cost[w->precise].pair * c->r->ns_per_tick, part;
     struct rt_advice *a;
 
@@ -174,14 +174,14 @@ static void rule_tiny(struct collection *c, uint32_t i)
 
 /* ---- tail: one call in a hundred takes five times the usual ---- */
 /* The median, but no less than a zone can tell. */
-static double usual_ns(const struct result *r, const struct row *w)
+static double usual_ns(const struct zone_rows *r, const struct zone_row *w)
 {
     double least = (double)r->view.head.cost[w->precise].pair * r->ns_per_tick;
 
     return w->p50 > least ? w->p50 : least;
 }
 
-static double time_above(const struct result *r, const struct row *w, double limit)
+static double time_above(const struct zone_rows *r, const struct zone_row *w, double limit)
 {
     double sum = 0;
 
@@ -196,7 +196,7 @@ static double time_above(const struct result *r, const struct row *w, double lim
 
 static void rule_tail(struct collection *c, uint32_t i)
 {
-    const struct row *w = &c->r->row[i];
+    const struct zone_row *w = &c->r->row[i];
     double usual = usual_ns(c->r, w), gain;
     struct rt_advice *a;
 
@@ -253,7 +253,7 @@ static bool two_modes(const uint64_t *hist, struct modes *m)
 
 static void rule_bimodal(struct collection *c, uint32_t i)
 {
-    const struct row *w = &c->r->row[i];
+    const struct zone_row *w = &c->r->row[i];
     double low, high, gain;
     struct modes m;
     struct rt_advice *a;
@@ -275,7 +275,7 @@ static void rule_bimodal(struct collection *c, uint32_t i)
 /* ---- first call: ten times the median is set-up work ---- */
 static void rule_first(struct collection *c, uint32_t i)
 {
-    const struct row *w = &c->r->row[i];
+    const struct zone_row *w = &c->r->row[i];
     double usual = usual_ns(c->r, w), gain = share_of(c->r, w->first - usual);
     struct rt_advice *a;
 
@@ -292,7 +292,7 @@ static void rule_first(struct collection *c, uint32_t i)
 /* ---- repeat: half of the calls had the size and tag of one of the four before ---- */
 static void rule_repeat(struct collection *c, uint32_t i)
 {
-    const struct row *w = &c->r->row[i];
+    const struct zone_row *w = &c->r->row[i];
     double part = w->count ? w->repeats / (double)w->count : 0;
     double gain = part * share_of(c->r, w->total);
     struct rt_advice *a;
@@ -320,7 +320,7 @@ static double power_of_two(double x)
 /* ---- growth: time grows faster than size^1.3; a sort is about 1.1, a nested loop 2 ---- */
 static void rule_growth(struct collection *c, uint32_t i)
 {
-    const struct row *w = &c->r->row[i];
+    const struct zone_row *w = &c->r->row[i];
     double mean = w->ln > 0 ? w->lx / w->ln : 0;
     double spread = w->ln > 0 ? w->lxx / w->ln - mean * mean : 0;
     struct line l;
@@ -337,7 +337,7 @@ static void rule_growth(struct collection *c, uint32_t i)
 }
 
 /* ---- backend: another one did the same operation at least twice as fast at about this size - */
-static double predicted(const struct result *r, const struct row *w, double bytes)
+static double predicted(const struct zone_rows *r, const struct zone_row *w, double bytes)
 {
     struct line l;
     double mean = w->n > 0 ? w->x / w->n : 0;
@@ -351,15 +351,15 @@ static double predicted(const struct result *r, const struct row *w, double byte
 
 static void rule_backend(struct collection *c, uint32_t i)
 {
-    const struct result *r = c->r;
-    const struct row *w = &r->row[i], *best = NULL;
+    const struct zone_rows *r = c->r;
+    const struct zone_row *w = &r->row[i], *best = NULL;
     double mean = w->n > 0 ? w->x / w->n : 0, fastest = w->mean / 2;
     struct rt_advice *a;
 
     if (w->kind != LIVE_OP || !w->backend[0] || w->n < 3 || mean <= 0)
         return;
     for (uint32_t k = 0; k < r->n; k++) {
-        const struct row *o = &r->row[k];
+        const struct zone_row *o = &r->row[k];
         double other = o->n > 0 ? o->x / o->n : 0, ns;
 
         if (o->kind != LIVE_OP || k == i || o->n < 3 || strcmp(o->name, w->name) != 0 ||
@@ -384,7 +384,7 @@ static void rule_backend(struct collection *c, uint32_t i)
 /* ---- imbalance: the busiest thread has a fifth more than the mean ---- */
 static void rule_imbalance(struct collection *c, uint32_t i)
 {
-    const struct row *w = &c->r->row[i];
+    const struct zone_row *w = &c->r->row[i];
     double mean = w->threads > 0 ? w->total / (double)w->threads : 0, gain;
     struct rt_advice *a;
 
@@ -404,7 +404,7 @@ static void rule_imbalance(struct collection *c, uint32_t i)
 /* ---- alloc: more than one allocation per call ---- */
 static void rule_alloc(struct collection *c, uint32_t i)
 {
-    const struct row *w = &c->r->row[i];
+    const struct zone_row *w = &c->r->row[i];
     struct rt_advice *a;
 
     if (!is_work(w) || w->allocs < 100 || w->allocs <= (double)w->count ||
@@ -421,7 +421,7 @@ static void rule_alloc(struct collection *c, uint32_t i)
  * mean over the time seen and four standard errors from none. ---- */
 static void rule_drift(struct collection *c, uint32_t i)
 {
-    const struct row *w = &c->r->row[i];
+    const struct zone_row *w = &c->r->row[i];
     double n = w->n, st, sty, slope, rest, se, deviation, grown, mean = n > 0 ? w->y / n : 0;
     struct rt_advice *a;
 
@@ -433,8 +433,8 @@ static void rule_drift(struct collection *c, uint32_t i)
         return;
     slope = sty / st;
     rest = (w->yy - w->y * w->y / n - slope * sty) / (n - 2);
-    se = rt_sqrt((rest > 0 ? rest : 0) / st);
-    deviation = rt_sqrt(st / n);
+    se = zone_sqrt((rest > 0 ? rest : 0) / st);
+    deviation = zone_sqrt(st / n);
     grown = slope * deviation * 3.46 / mean; /* an even spread is sqrt(12) deviations wide */
     if (slope < 4 * se || grown < 0.3 ||
         !(a = add(c, "drift", i, share_of(c->r, w->total) * grown / (2 + grown))))
@@ -450,7 +450,7 @@ static void rule_drift(struct collection *c, uint32_t i)
 /* ---- lock: waiting that is 5 % of the time ---- */
 static void rule_lock(struct collection *c, uint32_t i)
 {
-    const struct row *w = &c->r->row[i];
+    const struct zone_row *w = &c->r->row[i];
     double f = share_of(c->r, w->total);
     struct rt_advice *a;
 
@@ -478,8 +478,8 @@ static bool comes_first(const struct rt_advice *a, const struct rt_advice *b)
     return plain_a < plain_b;
 }
 
-int rt_rules_run(const struct result *r, int most, void (*visit)(const struct rt_advice *, void *),
-                 void *arg)
+int rt_rules_run(const struct zone_rows *r, int most,
+                 void (*visit)(const struct rt_advice *, void *), void *arg)
 {
     size_t bytes = MOST * sizeof(struct rt_advice);
     struct collection c = { .r = r };
@@ -523,12 +523,12 @@ static void hand_out(const struct rt_advice *a, void *arg)
 int fathom_advise(void (*visit)(const struct fathom_advice *, void *), void *arg)
 {
     struct to_public p = { visit, arg };
-    struct result r;
-    int n = rt_result_take(&r, false);
+    struct zone_rows r;
+    int n = rt_rows_take(&r, false);
 
     if (n < 0)
         return n;
     n = rt_rules_run(&r, MOST, hand_out, &p);
-    rt_result_free(&r);
+    zone_rows_free(&r);
     return n;
 }

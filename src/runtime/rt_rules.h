@@ -3,7 +3,7 @@
 #ifndef FATHOM_RUNTIME_RT_RULES_H
 #define FATHOM_RUNTIME_RT_RULES_H
 
-#include "runtime/rt_result.h"
+#include "runtime/rt_rows.h"
 
 struct rt_advice {
     const char *rule, *priority;
@@ -24,7 +24,7 @@ const struct rt_rule_text *rt_rule_text(const char *rule); /* NULL when there is
 const char *rt_rule_example(const struct rt_rule_text *t, const char *file);
 
 /* The MOST strongest, strongest first.  Returns how many there are. */
-int rt_rules_run(const struct result *r, int most,
+int rt_rules_run(const struct zone_rows *r, int most,
                  void (*visit)(const struct rt_advice *, void *), void *arg);
 
 #endif

@@ -15,8 +15,6 @@
 #include "profile/sink.h"
 #include "text/out.h"
 
-#define STORE_MAGIC "FATHOM\x01\n" /* 8 bytes */
-
 struct store_writer;
 /* Write to FD (not closed by us; may be a pipe). */
 struct store_writer *store_writer_new(int fd);

@@ -4,27 +4,9 @@
 #include "store/store_chunk.h"
 
 #include <string.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #include "base/cursor.h"
-
-void store_head_put(struct buf *b, const struct store_head *h)
-{
-    size_t start = b->n;
-
-    buf_add(b, STORE_SYNC, 4);
-    buf_u8(b, h->type);
-    buf_u8(b, h->flags);
-    buf_u8(b, h->columns);
-    buf_u8(b, 0);
-    buf_u32(b, h->records);
-    buf_u32(b, h->first);
-    buf_u32(b, h->raw_size);
-    buf_u32(b, h->stored_size);
-    buf_u32(b, h->crc);
-    buf_u32(b, (uint32_t)crc32(0, b->data + start, STORE_HEAD_SIZE - 4));
-}
 
 static bool read_head(const unsigned char *p, struct store_head *h)
 {
@@ -42,7 +24,7 @@ static bool read_head(const unsigned char *p, struct store_head *h)
     h->raw_size = cur_u32(&c);
     h->stored_size = cur_u32(&c);
     h->crc = cur_u32(&c);
-    return cur_u32(&c) == crc32(0, p, STORE_HEAD_SIZE - 4);
+    return cur_u32(&c) == store_crc(p, STORE_HEAD_SIZE - 4);
 }
 
 int store_check_magic(const void *data, size_t size, struct err *e)
@@ -114,7 +96,7 @@ bool store_next(struct store_scan *s, struct store_head *h, const unsigned char 
         }
         *stored = s->data + s->at + STORE_HEAD_SIZE;
         s->at += STORE_HEAD_SIZE + h->stored_size;
-        if (crc32(0, *stored, h->stored_size) == h->crc) {
+        if (store_crc(*stored, h->stored_size) == h->crc) {
             s->ended = h->type == STORE_end;
             return true;
         }

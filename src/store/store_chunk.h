@@ -6,15 +6,9 @@
 
 #include "base/buf.h"
 #include "store/store.h"
-#include "store/store_table.h"
+#include "store/store_encode.h"
 
-enum {
-    STORE_HEAD_SIZE = 32,
-    STORE_MAX_RECORDS = 1 << 20,  /* in one chunk */
-    STORE_MAX_RAW = 64 << 20,     /* bytes of one chunk, decompressed */
-    STORE_ZSTD = 1,               /* head flag: the contents are one zstd frame */
-};
-#define STORE_SYNC "\x89" "FCH"
+enum { STORE_MAX_RAW = 64 << 20 }; /* bytes of one chunk, decompressed */
 
 /* All chunks up to one of them may decompress to this much more than the file up to its end;
  * the writer keeps to it, so a reader can refuse a file made to fill its memory. */
@@ -22,13 +16,6 @@ static inline uint64_t store_raw_limit(uint64_t file_bytes)
 {
     return (8u << 20) + 64 * file_bytes;
 }
-
-struct store_head { /* as in the file, without sync and checksum of the head itself */
-    uint8_t type, flags, columns;
-    uint32_t records, first; /* first: id of the first record, 0 when the type defines none */
-    uint32_t raw_size, stored_size, crc;
-};
-void store_head_put(struct buf *b, const struct store_head *h);
 
 struct store_scan { /* start from { data, size, 8 } after the magic was checked */
     const unsigned char *data;

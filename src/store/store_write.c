@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #include "base/mem.h"
@@ -49,27 +48,16 @@ static struct store_writer *writer_of(struct sink *s)
 static void put_column(struct table *t, uint8_t i, const struct store_column *k,
                        const unsigned char *field)
 {
+    struct buf *b = &t->column[i];
     struct store_text text;
-    uint64_t x, own = (uint64_t)t->first + t->records;
 
+    if (b->cap - b->n < STORE_MAX_FIELD)
+        buf_reserve(b, STORE_MAX_FIELD);
+    b->n += store_encode_field(b->data + b->n, k, field, (uint64_t)t->first + t->records,
+                               &t->last[i]);
     if (store_kind_is_text(k->kind)) {
         memcpy(&text, field, sizeof text);
-        buf_uleb(&t->column[i], text.n);
         buf_add(&t->bytes[i], text.p, text.n);
-        return;
-    }
-    x = store_table_field(field, k);
-    if (k->kind == STORE_UINT) {
-        buf_uleb(&t->column[i], x);
-    } else if (k->kind == STORE_INT) {
-        buf_zig(&t->column[i], (int64_t)x);
-    } else if (k->kind == STORE_PARENT) {
-        buf_uleb(&t->column[i], x ? own - x : 0);
-    } else if (k->kind == STORE_REAL) {
-        buf_u64(&t->column[i], x);
-    } else {
-        buf_zig(&t->column[i], (int64_t)(x - t->last[i]));
-        t->last[i] = x;
     }
 }
 
@@ -160,7 +148,8 @@ static void put_down(struct store_writer *w, enum store_type type)
                             .records = t->records,
                             .first = t->first };
     size_t ends[STORE_MAX_COLUMNS];
-    struct buf *stored = &w->raw, head = { 0 };
+    unsigned char head[STORE_HEAD_SIZE];
+    struct buf *stored = &w->raw;
 
     gather(w, t, c->n_columns, ends);
     t->records = 0;
@@ -173,11 +162,10 @@ static void put_down(struct store_writer *w, enum store_type type)
     w->raw_total += w->raw.n;
     h.raw_size = (uint32_t)w->raw.n;
     h.stored_size = (uint32_t)stored->n;
-    h.crc = (uint32_t)crc32(0, stored->data, (uInt)stored->n);
-    store_head_put(&head, &h);
-    out_add(w->out, head.data, head.n);
+    h.crc = store_crc(stored->data, stored->n);
+    store_encode_head(head, &h);
+    out_add(w->out, head, sizeof head);
     out_add(w->out, stored->data, stored->n);
-    buf_release(&head);
 }
 
 void store_writer_flush(struct store_writer *w)

@@ -279,7 +279,7 @@ static void reserved(void)
     branch(2);
     for (int f = FATHOM_TABLE; f <= FATHOM_CSV; f++)
         say("length", fathom_report_text(text, sizeof text, (enum fathom_format)f, NULL) > 20);
-    say("bad_format", fathom_report_text(text, sizeof text, FATHOM_PPROF, NULL));
+    say("bad_format", fathom_report_text(text, sizeof text, FATHOM_CHROME, NULL));
     fathom_report_text(text, sizeof text, FATHOM_JSON, NULL);
     fputs(text, stdout);
 }

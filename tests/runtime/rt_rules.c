@@ -8,15 +8,15 @@
 
 /* ---- Making results ---- */
 
-static struct row rows[8];
+static struct zone_row rows[8];
 static uint64_t hist[8][LIVE_BUCKETS];
-static struct result r;
+static struct zone_rows r;
 
-static struct row *add(const char *name, int kind, uint32_t parent, double count, double mean)
+static struct zone_row *add(const char *name, int kind, uint32_t parent, double count, double mean)
 {
-    struct row *w = &rows[r.n];
+    struct zone_row *w = &rows[r.n];
 
-    *w = (struct row){ .parent = parent, .child = LIVE_NO_NODE, .next = LIVE_NO_NODE,
+    *w = (struct zone_row){ .parent = parent, .child = LIVE_NO_NODE, .next = LIVE_NO_NODE,
                        .kind = (uint32_t)kind, .name = name, .file = "", .backend = "",
                        .label = "", .thread = "", .count = (uint64_t)count, .threads = 1,
                        .mean = mean, .total = count * mean, .self = count * mean, .p50 = mean,
@@ -37,7 +37,7 @@ static void start(void)
     add("rest", LIVE_ZONE, 0, 1000, 100000); /* 100 ms of other work */
 }
 
-static void sums(struct row *w, const double *bytes, const double *ticks, int n)
+static void sums(struct zone_row *w, const double *bytes, const double *ticks, int n)
 {
     for (int i = 0; i < n; i++) {
         double x = bytes[i], y = ticks[i], lx = __builtin_log2(x), ly = __builtin_log2(y);
@@ -86,7 +86,7 @@ static void share(bool near)
 
 static void batch(bool near)
 {
-    struct row *parent = add("loop", LIVE_ZONE, 0, 1, 1e8), *w;
+    struct zone_row *parent = add("loop", LIVE_ZONE, 0, 1, 1e8), *w;
     double bytes[100], ticks[100];
 
     for (int i = 0; i < 100; i++) {
@@ -105,7 +105,7 @@ static void tiny(bool near)
 
 static void tail(bool near)
 {
-    struct row *w = add("it", LIVE_ZONE, 0, 1000, 50000);
+    struct zone_row *w = add("it", LIVE_ZONE, 0, 1000, 50000);
 
     w->p50 = 10000;
     w->p99 = near ? 40000 : 900000;
@@ -122,14 +122,14 @@ static void bimodal(bool near)
 
 static void first(bool near)
 {
-    struct row *w = add("it", LIVE_ZONE, 0, 100, 10000);
+    struct zone_row *w = add("it", LIVE_ZONE, 0, 100, 10000);
 
     w->first = near ? 90000 : 9000000;
 }
 
 static void repeat(bool near)
 {
-    struct row *w = add("it", LIVE_OP, 0, 100, 1e6);
+    struct zone_row *w = add("it", LIVE_OP, 0, 100, 1e6);
 
     w->repeats = near ? 20 : 90;
 }
@@ -148,7 +148,7 @@ static void growth(bool near)
 static void backend(bool near)
 {
     double bytes[10], slow[10], fast[10];
-    struct row *a = add("it", LIVE_OP, 0, 10, 5e6), *b = add("it", LIVE_OP, 0, 10, near ? 4e6 : 1e6);
+    struct zone_row *a = add("it", LIVE_OP, 0, 10, 5e6), *b = add("it", LIVE_OP, 0, 10, near ? 4e6 : 1e6);
 
     for (int i = 0; i < 10; i++) {
         bytes[i] = 1e6 + 1e5 * i;
@@ -163,7 +163,7 @@ static void backend(bool near)
 
 static void imbalance(bool near)
 {
-    struct row *w = add("it", LIVE_ZONE, 0, 4, 2e7);
+    struct zone_row *w = add("it", LIVE_ZONE, 0, 4, 2e7);
 
     w->threads = 4;
     w->thread_max = near ? 2.2e7 : 5e7;
@@ -171,7 +171,7 @@ static void imbalance(bool near)
 
 static void alloc(bool near)
 {
-    struct row *w = add("it", LIVE_ZONE, 0, 100, 1e6);
+    struct zone_row *w = add("it", LIVE_ZONE, 0, 100, 1e6);
 
     w->allocs = near ? 100 : 5000;
     w->alloc_bytes = 64 * w->allocs;

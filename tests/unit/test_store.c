@@ -200,6 +200,25 @@ TEST(store_keeps_samples_whose_definitions_are_lost)
     buf_release(&file);
 }
 
+static void put_head(struct buf *b, const struct store_head *h)
+{
+    unsigned char head[STORE_HEAD_SIZE];
+
+    store_encode_head(head, h);
+    buf_add(b, head, sizeof head);
+}
+
+TEST(store_checksums_are_those_of_zlib)
+{
+    unsigned char data[300];
+
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(i * 37 + (i >> 3));
+    for (size_t from = 0; from < 9; from++)
+        for (size_t n = 0; n + from <= sizeof data; n++)
+            CHECK_EQ(store_crc(data + from, n), crc32(0, data + from, (uInt)n));
+}
+
 TEST(store_skips_chunks_of_a_later_version)
 {
     struct buf file = sample_file(3, true), with = { 0 };
@@ -209,7 +228,7 @@ TEST(store_skips_chunks_of_a_later_version)
     struct profile *p;
 
     buf_add(&with, file.data, 8);
-    store_head_put(&with, &h);
+    put_head(&with, &h);
     buf_add(&with, "ab", 2);
     buf_add(&with, file.data + 8, file.n - 8);
     p = read_back(with.data, with.n, &d);
@@ -302,7 +321,7 @@ static void put_chunk(struct buf *b, struct store_head h, const void *raw, size_
 {
     h.raw_size = h.stored_size = (uint32_t)n;
     h.crc = (uint32_t)crc32(0, raw, (uInt)n);
-    store_head_put(b, &h);
+    put_head(b, &h);
     buf_add(b, raw, n);
 }
 

@@ -72,9 +72,6 @@ pub enum Format {
     File = 4,
     Collapsed = 5,
     Chrome = 6,
-    Perfetto = 7,
-    Speedscope = 8,
-    Pprof = 9,
 }
 
 /// How much is measured; the numbers are those of `enum fathom_mode`.

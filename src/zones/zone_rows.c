@@ -1,35 +1,19 @@
-/* rt_result.c - see rt_result.h.  Self time, percentiles and overhead are worked out here,
- * when somebody asks, and never while measuring.  SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/rt_result.h"
+/* zone_rows.c - see zone_rows.h.  Self time, percentiles and overhead are computed here, when
+ * somebody asks, and never while measuring.  SPDX-License-Identifier: Apache-2.0 */
+#include "zones/zone_rows.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "runtime/rt.h"
+#include "base/clock.h"
 
-void rt_result_complain(const char *what, const char *about)
-{
-    char line[600];
-    size_t a = strnlen(what, 200), b = strnlen(about, 300);
-
-    memcpy(line, "fathom: ", 8);
-    memcpy(line + 8, what, a);
-    memcpy(line + 8 + a, about, b);
-    line[8 + a + b] = '\n';
-    if (write(STDERR_FILENO, line, a + b + 9) < 0)
-        return;
-}
-
-bool row_is_timed(const struct row *w)
+bool zone_row_is_timed(const struct zone_row *w)
 {
     return w->kind == LIVE_ZONE || w->kind == LIVE_OP || w->kind == LIVE_FRAME ||
            w->kind == LIVE_LOCK_WAIT || w->kind == LIVE_LOCK_HOLD;
 }
 
-/* In the tree of time: frames and held locks lie across it. */
-static bool is_nested(const struct row *w)
+bool zone_row_is_nested(const struct zone_row *w)
 {
     return w->kind == LIVE_ZONE || w->kind == LIVE_OP || w->kind == LIVE_LOCK_WAIT;
 }
@@ -37,7 +21,7 @@ static bool is_nested(const struct row *w)
 /* ---- Merging nodes of threads into rows ---- */
 
 struct merge {
-    struct result *r;
+    struct zone_rows *r;
     uint32_t *slot, mask;
     uint64_t *hist, hist_used; /* room for one per node */
     bool per_thread;
@@ -55,7 +39,7 @@ static uint32_t row_parent(const struct merge *m, const struct live_node *n)
     return n->parent == LIVE_NO_NODE ? LIVE_NO_NODE : m->r->row_of[n->parent];
 }
 
-static bool same(const struct merge *m, const struct row *w, const struct live_node *n)
+static bool same(const struct merge *m, const struct zone_row *w, const struct live_node *n)
 {
     if (w->parent != row_parent(m, n) || w->kind != n->kind || w->context != n->context)
         return false;
@@ -68,7 +52,7 @@ static bool same(const struct merge *m, const struct row *w, const struct live_n
 static uint32_t find_row(struct merge *m, const struct live_node *n)
 {
     uint64_t h = row_parent(m, n) * 0x9e3779b97f4a7c15u + n->kind;
-    struct result *r = m->r;
+    struct zone_rows *r = m->r;
     uint32_t at;
 
     h = hash_text(hash_text(hash_text(h, n->name), n->backend), n->label);
@@ -77,7 +61,7 @@ static uint32_t find_row(struct merge *m, const struct live_node *n)
             return m->slot[at] - 1;
     m->slot[at] = ++r->n;
     memset(&r->row[r->n - 1], 0, sizeof r->row[0]);
-    r->row[r->n - 1] = (struct row){
+    r->row[r->n - 1] = (struct zone_row){
         .parent = row_parent(m, n), .child = LIVE_NO_NODE, .next = LIVE_NO_NODE,
         .kind = n->kind, .line = n->line, .context = n->context, .task = n->task,
         .name = n->name, .file = n->file, .backend = n->backend, .label = n->label,
@@ -85,7 +69,7 @@ static uint32_t find_row(struct merge *m, const struct live_node *n)
     return r->n - 1;
 }
 
-static uint64_t *row_hist(struct merge *m, struct row *w)
+static uint64_t *row_hist(struct merge *m, struct zone_row *w)
 {
     if (!w->hist)
         w->hist = m->hist + LIVE_BUCKETS * m->hist_used++;
@@ -97,7 +81,7 @@ static double ext_word(const uint64_t *at)
     return live_double(live_word(at));
 }
 
-static void add_ext(struct row *w, const struct live_ext *x)
+static void add_ext(struct zone_row *w, const struct live_ext *x)
 {
     w->untimed += live_word(&x->untimed);
     w->allocs += (double)live_word(&x->allocs);
@@ -121,16 +105,17 @@ static void add_ext(struct row *w, const struct live_ext *x)
         w->high = ext_word(&x->high);
 }
 
-static void add_node(struct merge *m, struct row *w, const struct live_node *n)
+static void note_thread(struct zone_row *w, double ns)
 {
-    double ns = m->r->ns_per_tick, total = (double)n->total, most;
+    if (ns > w->thread_max)
+        w->thread_max = ns;
+}
 
-    if (n->is_open) {
-        w->open++;
-        if (m->r->view.now > n->open_since)
-            total += (double)(m->r->view.now - n->open_since);
-    }
-    most = m->r->view.task[n->task].ended ? (double)n->open_since : total;
+static void add_node(struct merge *m, struct zone_row *w, const struct live_node *n)
+{
+    const struct live_task *t = &m->r->view.task[n->task];
+    double ns = m->r->ns_per_tick;
+
     if (!w->count)
         w->first = (double)n->first * ns;
     if (n->ext)
@@ -141,17 +126,16 @@ static void add_node(struct merge *m, struct row *w, const struct live_node *n)
         w->yy += n->squares;
     }
     w->count += n->count;
-    w->raw_total += total;
-    w->mean += (double)n->total; /* of ended ones, divided later */
+    w->open += n->is_open;
+    w->raw_total += (double)n->total;
     w->squares += n->squares;
     if (n->min < w->min_ticks)
         w->min_ticks = n->min;
     if (n->max > w->max_ticks)
         w->max_ticks = n->max;
     if (n->count || n->is_open)
-        w->threads += m->r->view.task[n->task].ended ? m->r->view.task[n->task].ended : 1;
-    if (most * ns > w->thread_max)
-        w->thread_max = most * ns;
+        w->threads += t->ended ? t->ended : 1;
+    note_thread(w, (t->ended ? (double)n->open_since : (double)n->total) * ns);
     w->demoted |= n->is_demoted;
     w->precise |= n->is_precise;
     if (n->hist)
@@ -166,19 +150,35 @@ static void add_node(struct merge *m, struct row *w, const struct live_node *n)
 static void add_record(const struct live_record *rec, void *arg)
 {
     struct merge *m = arg;
-    struct row *w = &m->r->row[m->r->row_of[rec->node]];
-
+    struct zone_row *w = &m->r->row[m->r->row_of[rec->node]];
     const struct live_node *n = &m->r->view.node[rec->node];
+    uint64_t end = rec->start + rec->duration;
 
-    if (!rec->has_value && row_is_timed(w))
+    if (rec->duration < (uint64_t)1 << 62 && end > m->r->view.now)
+        m->r->view.now = end; /* a killed program left an older reading */
+    if (!rec->has_value && zone_row_is_timed(w))
         row_hist(m, w)[live_bucket(rec->duration)]++;
     if (!rec->in_trace && n->is_traced && m->r->view.task[n->task].trace_full)
         m->r->lost[FATHOM_LOST_TRACE]++; /* not folded yet: its page is not full */
 }
 
-/* ---- Working out ---- */
+/* What has not ended yet: its time so far, to the last tick known. */
+static void add_open(struct zone_rows *r)
+{
+    for (uint32_t i = 0; i < r->view.n_nodes; i++) {
+        const struct live_node *n = &r->view.node[i];
+        struct zone_row *w = &r->row[r->row_of[i]];
 
-double rt_percentile(const struct row *w, double share, double ns_per_tick)
+        if (!n->is_open || r->view.now <= n->open_since)
+            continue;
+        w->open_ticks += (double)(r->view.now - n->open_since);
+        note_thread(w, (double)(n->total + r->view.now - n->open_since) * r->ns_per_tick);
+    }
+}
+
+/* ---- Times ---- */
+
+double zone_percentile(const struct zone_row *w, double share, double ns_per_tick)
 {
     uint64_t all = 0, below = 0;
     double want, low, high, x;
@@ -206,7 +206,7 @@ double rt_percentile(const struct row *w, double share, double ns_per_tick)
 }
 
 /* Newton from a guess by halving the exponent: no libm, no flags of the compiler. */
-double rt_sqrt(double x)
+double zone_sqrt(double x)
 {
     double y = live_double((live_bits(x) >> 1) + ((uint64_t)1023 << 51));
 
@@ -222,47 +222,47 @@ static double positive(double x)
     return x > 0 ? x : 0;
 }
 
-static double timed_calls(const struct row *w)
+static double timed_calls(const struct zone_row *w)
 {
     return w->untimed < w->count ? (double)(w->count - w->untimed) : 0;
 }
 
 /* Off each call goes what an empty zone would measure, off a zone also what those inside it
  * cost.  How that was spread over its calls is not known: least and most keep it. */
-static void finish_times(struct result *r, struct row *w)
+static void finish_times(struct zone_rows *r, struct zone_row *w)
 {
     double ns = r->ns_per_tick, inner = (double)r->view.head.cost[w->precise].inner;
-    double timed = timed_calls(w), mean = timed > 0 ? w->mean / timed : 0, variance;
+    double timed = timed_calls(w), mean = timed > 0 ? w->raw_total / timed : 0, variance;
 
     if (timed > 0 && w->untimed > 0)
         w->raw_total = mean * (double)w->count; /* every call counted, some timed */
+    w->raw_total += w->open_ticks;
     variance = timed > 1 ? (w->squares - timed * mean * mean) / (timed - 1) : 0;
-    w->stddev = rt_sqrt(positive(variance)) * ns;
+    w->stddev = zone_sqrt(positive(variance)) * ns;
     w->mean = positive(mean - inner) * ns;
     w->min = timed > 0 ? positive((double)w->min_ticks - inner) * ns : 0;
     w->max = positive((double)w->max_ticks - inner) * ns;
     w->first = positive(w->first - inner * ns);
-    w->p50 = positive(rt_percentile(w, 0.5, ns) - inner * ns);
-    w->p90 = positive(rt_percentile(w, 0.9, ns) - inner * ns);
-    w->p99 = positive(rt_percentile(w, 0.99, ns) - inner * ns);
-    w->p999 = positive(rt_percentile(w, 0.999, ns) - inner * ns);
+    w->p50 = positive(zone_percentile(w, 0.5, ns) - inner * ns);
+    w->p90 = positive(zone_percentile(w, 0.9, ns) - inner * ns);
+    w->p99 = positive(zone_percentile(w, 0.99, ns) - inner * ns);
+    w->p999 = positive(zone_percentile(w, 0.999, ns) - inner * ns);
     w->total = positive(w->raw_total - (double)w->count * inner - w->below_ticks) * ns;
     w->raw_total *= ns;
-    if (w->total > 0 && !w->open && w->count)
-        w->mean = w->total / (double)w->count; /* of what is shown, so that figures agree */
 }
 
-static void roll_up(struct result *r)
+static void roll_up(struct zone_rows *r)
 {
     for (uint32_t i = r->n; i-- > 0;) {
-        struct row *w = &r->row[i], *up = w->parent == LIVE_NO_NODE ? NULL : &r->row[w->parent];
+        struct zone_row *w = &r->row[i];
+        struct zone_row *up = w->parent == LIVE_NO_NODE ? NULL : &r->row[w->parent];
         double cost = timed_calls(w) * (double)r->view.head.cost[w->precise].pair;
 
-        if (row_is_timed(w)) {
+        if (zone_row_is_timed(w)) {
             r->calls += (uint64_t)timed_calls(w);
             r->overhead_ns += cost * r->ns_per_tick;
         }
-        if (up && is_nested(w)) {
+        if (up && zone_row_is_nested(w)) {
             up->below_ticks += w->below_ticks + cost;
             up->children_calls += (double)w->count;
         } else if (up && w->kind == LIVE_CONTEXT) {
@@ -270,40 +270,88 @@ static void roll_up(struct result *r)
         }
     }
     for (uint32_t i = 0; i < r->n; i++)
-        if (row_is_timed(&r->row[i]))
+        if (zone_row_is_timed(&r->row[i]))
             finish_times(r, &r->row[i]);
 }
 
-/* A context has no clock of its own: its time is that of what is in it. */
-static void self_times(struct result *r)
+static double whole(double ns)
+{
+    return ns < 9e15 ? (double)(int64_t)(ns + 0.5) : 9e15; /* a damaged file may say anything */
+}
+
+/* From the leaves up.  Self time is a whole number of nanoseconds and total time its sum over
+ * the row and all below, so that every format shows the same figures.  A context has no clock
+ * of its own: its time is that of what is in it. */
+static void self_times(struct zone_rows *r)
 {
     for (uint32_t i = r->n; i-- > 0;) {
-        struct row *w = &r->row[i];
+        struct zone_row *w = &r->row[i];
+        bool nested = zone_row_is_nested(w);
 
-        w->self = is_nested(w) ? positive(w->total - w->self) : 0;
-        if (w->kind == LIVE_CONTEXT || w->kind == LIVE_ROOT)
-            continue;
-        if (is_nested(w) && w->parent != LIVE_NO_NODE)
-            for (uint32_t up = w->parent; up != LIVE_NO_NODE; up = r->row[up].parent) {
-                r->row[up].self += w->total; /* children's time, until its own turn */
-                if (r->row[up].kind != LIVE_CONTEXT)
-                    break;
-                r->row[up].total += w->total;
-            }
+        w->self = nested ? whole(positive(w->total - w->inside)) : 0;
+        if (nested || w->kind == LIVE_CONTEXT) {
+            w->total = w->self + w->inside;
+            if (w->parent != LIVE_NO_NODE)
+                r->row[w->parent].inside += w->total;
+        } else {
+            w->total = whole(w->total);
+        }
         r->all_ns += w->self;
+        if (w->total > 0 && !w->open && w->count && w->kind != LIVE_CONTEXT)
+            w->mean = w->total / (double)w->count; /* of what is shown, so that figures agree */
         w->throughput = w->total > 0 && w->bytes > 0 ? w->bytes / (w->total / 1e9) : 0;
     }
 }
 
-static bool comes_before(const struct row *a, const struct row *b)
+/* ---- Each thread's part ---- */
+
+/* Own ticks of each node into PART; what is inside a context is inside what is around it. */
+static void node_ticks(struct zone_rows *r)
+{
+    const struct live_view *v = &r->view;
+
+    for (uint32_t i = v->n_nodes; i-- > 0;) {
+        const struct live_node *n = &v->node[i];
+        bool nested = zone_row_is_nested(&r->row[r->row_of[i]]);
+        double ticks = r->part[i]; /* of what is inside, until here */
+
+        if (nested) {
+            ticks = (double)n->total;
+            if (n->is_open && v->now > n->open_since)
+                ticks += (double)(v->now - n->open_since);
+        }
+        if ((nested || n->kind == LIVE_CONTEXT) && n->parent != LIVE_NO_NODE)
+            r->part[n->parent] += ticks;
+        r->part[i] = nested ? positive(ticks - r->part[i]) : 0;
+        r->row[r->row_of[i]].own_ticks += r->part[i];
+    }
+}
+
+/* A row's self time is shared out in proportion; what rounding leaves goes to a later thread,
+ * so that the parts add up to the row. */
+static void share_self_times(struct zone_rows *r)
+{
+    node_ticks(r);
+    for (uint32_t i = 0; i < r->view.n_nodes; i++) {
+        struct zone_row *w = &r->row[r->row_of[i]];
+        double upto;
+
+        w->ticks_before += r->part[i];
+        upto = w->own_ticks > 0 ? whole(w->self * (w->ticks_before / w->own_ticks)) : w->self;
+        r->part[i] = upto - w->self_before;
+        w->self_before = upto;
+    }
+}
+
+static bool comes_before(const struct zone_row *a, const struct zone_row *b)
 {
     return a->total > b->total || (a->total == b->total && a->count > b->count);
 }
 
-static void link_rows(struct result *r)
+static void link_rows(struct zone_rows *r)
 {
     for (uint32_t i = 0; i < r->n; i++) {
-        struct row *w = &r->row[i];
+        struct zone_row *w = &r->row[i];
         uint32_t *at;
 
         w->depth = w->parent == LIVE_NO_NODE ? 0 : r->row[w->parent].depth + 1;
@@ -319,10 +367,10 @@ static void link_rows(struct result *r)
 
 /* ---- Putting together ---- */
 
-static int take_memory(struct result *r, struct merge *m)
+static int take_memory(struct zone_rows *r, struct merge *m)
 {
     uint32_t n = r->view.n_nodes, slots = 16;
-    size_t rows, ids, table, hist;
+    size_t rows, ids, table, hist, parts;
     char *p;
 
     while (slots < 2 * n)
@@ -331,21 +379,23 @@ static int take_memory(struct result *r, struct merge *m)
     ids = ((size_t)n + 1) * 4;
     table = (size_t)slots * 4;
     hist = (size_t)n * LIVE_BUCKETS * 8;
-    r->bytes = rows + hist + ids + table;
+    parts = ((size_t)n + 1) * sizeof *r->part;
+    r->bytes = rows + hist + parts + ids + table;
     p = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return FATHOM_E_MEMORY;
     r->memory = p;
-    r->row = (struct row *)p;
+    r->row = (struct zone_row *)p;
     m->hist = (uint64_t *)(p + rows);
-    r->row_of = (uint32_t *)(p + rows + hist);
-    m->slot = (uint32_t *)(p + rows + hist + ids);
+    r->part = (double *)(p + rows + hist);
+    r->row_of = (uint32_t *)(p + rows + hist + parts);
+    m->slot = r->row_of + n + 1;
     m->mask = slots - 1;
     return 0;
 }
 
-static void sum_losses(struct result *r)
+static void sum_losses(struct zone_rows *r)
 {
     for (int c = 0; c < FATHOM_LOST_CAUSES; c++) {
         r->lost[c] += r->view.head.lost[c];
@@ -354,7 +404,18 @@ static void sum_losses(struct result *r)
     }
 }
 
-static double ticks_to(const struct live_view *v)
+/* A program that was killed had no time to say how long its ticks are: when the counter is
+ * that of this machine and boot, it can still be told. */
+static void learn_rate(struct live_header *h)
+{
+    if (h->clock == LIVE_TICKS && h->last_ticks == h->start_ticks && h->boot &&
+        h->boot == live_boot_id()) {
+        h->last_ticks = fathom_cycles();
+        h->last_ns = clock_mono_ns();
+    }
+}
+
+static double ticks_since_clear(const struct live_view *v)
 {
     const struct live_header *h = &v->head;
     uint64_t from = h->cleared_ticks > h->start_ticks ? h->cleared_ticks : h->start_ticks;
@@ -362,7 +423,7 @@ static double ticks_to(const struct live_view *v)
     return v->now > from ? (double)(v->now - from) : 0;
 }
 
-int rt_result_of(struct result *r, const void *data, size_t size, bool per_thread)
+int zone_rows_read(struct zone_rows *r, const void *data, size_t size, bool per_thread)
 {
     struct merge m = { .r = r, .per_thread = per_thread };
 
@@ -371,43 +432,30 @@ int rt_result_of(struct result *r, const void *data, size_t size, bool per_threa
         return FATHOM_E_FORMAT;
     if (take_memory(r, &m) < 0) {
         live_close(&r->view);
+        r->view.why = "out of memory";
         return FATHOM_E_MEMORY;
     }
+    learn_rate(&r->view.head);
     r->ns_per_tick = live_ns_per_tick(&r->view.head);
     for (uint32_t i = 0; i < r->view.n_nodes; i++) {
         r->row_of[i] = find_row(&m, &r->view.node[i]);
         add_node(&m, &r->row[r->row_of[i]], &r->view.node[i]);
     }
     live_each_record(&r->view, add_record, &m);
+    add_open(r);
     for (uint32_t i = 0; i < r->view.n_tasks; i++)
         r->n_threads += r->view.task[i].ended ? r->view.task[i].ended
                                               : r->view.task[i].tid != 0;
     sum_losses(r);
-    r->wall_ns = ticks_to(&r->view) * r->ns_per_tick;
+    r->wall_ns = ticks_since_clear(&r->view) * r->ns_per_tick;
     roll_up(r);
     self_times(r);
+    share_self_times(r);
     link_rows(r);
     return 0;
 }
 
-int rt_result_take(struct result *r, bool per_thread)
-{
-    int saved = errno, rc;
-
-    if (!rt.head)
-        return FATHOM_E_STATE;
-    rt_clock_refine();
-    rt_lock();
-    rt_clock_cost(rt.head);
-    rt_unlock();
-    rt_lock_threads();
-    rc = rt_result_of(r, rt.head, (size_t)rt.n_pages * LIVE_PAGE, per_thread);
-    rt_unlock_threads();
-    errno = saved;
-    return rc;
-}
-
-void rt_result_free(struct result *r)
+void zone_rows_free(struct zone_rows *r)
 {
     live_close(&r->view);
     if (r->memory)
@@ -415,7 +463,7 @@ void rt_result_free(struct result *r)
     memset(r, 0, sizeof *r);
 }
 
-bool rt_result_in(const struct result *r, uint32_t row, const char *context)
+bool zone_rows_in(const struct zone_rows *r, uint32_t row, const char *context)
 {
     if (!context)
         return true;
@@ -425,7 +473,7 @@ bool rt_result_in(const struct result *r, uint32_t row, const char *context)
     return false;
 }
 
-const char *rt_result_context(const struct result *r, uint32_t row)
+const char *zone_rows_context(const struct zone_rows *r, uint32_t row)
 {
     for (; row != LIVE_NO_NODE; row = r->row[row].parent)
         if (r->row[row].kind == LIVE_CONTEXT)
@@ -433,7 +481,7 @@ const char *rt_result_context(const struct result *r, uint32_t row)
     return "";
 }
 
-size_t rt_result_path(const struct result *r, uint32_t row, char separator, char *text,
+size_t zone_rows_path(const struct zone_rows *r, uint32_t row, char separator, char *text,
                       size_t cap)
 {
     uint32_t chain[64];

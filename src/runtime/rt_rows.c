@@ -1,0 +1,41 @@
+/* rt_rows.c - see rt_rows.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/rt_rows.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/rt.h"
+
+void rt_complain(const char *what, const char *about)
+{
+    char line[600];
+    size_t a = strnlen(what, 200), b = strnlen(about, 300);
+
+    memcpy(line, "fathom: ", 8);
+    memcpy(line + 8, what, a);
+    memcpy(line + 8 + a, about, b);
+    line[8 + a + b] = '\n';
+    if (write(STDERR_FILENO, line, a + b + 9) < 0)
+        return;
+}
+
+/* While measuring is off nothing is added, and two results are the same: the cost of a zone is
+ * not measured again then. */
+int rt_rows_take(struct zone_rows *r, bool per_thread)
+{
+    int saved = errno, rc;
+
+    if (!rt.head)
+        return FATHOM_E_STATE;
+    rt_clock_refine();
+    rt_lock();
+    if (rt.enabled)
+        rt_clock_cost(rt.head);
+    rt_unlock();
+    rt_lock_threads();
+    rc = zone_rows_read(r, rt.head, (size_t)rt.n_pages * LIVE_PAGE, per_thread);
+    rt_unlock_threads();
+    errno = saved;
+    return rc;
+}

@@ -1,0 +1,136 @@
+/* zone_give.c - see zone_give.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "zones/zone_give.h"
+
+struct give {
+    const struct zone_rows *r;
+    struct zone_taker *t;
+    uint32_t *stack;         /* row -> stack; 0 = not in the tree of time */
+    uint32_t *name, *detail; /* row -> string, 0 until needed */
+    uint32_t *task;          /* task -> thread, likewise */
+    uint32_t metric, process;
+    uint32_t tid, thread; /* of the record before */
+    const char *thread_name;
+};
+
+const char *zone_row_detail(const struct zone_row *w)
+{
+    return w->backend[0] ? w->backend : w->label;
+}
+
+static uint32_t stack_around(const struct give *g, uint32_t row)
+{
+    while ((row = g->r->row[row].parent) != LIVE_NO_NODE)
+        if (g->stack[row])
+            return g->stack[row];
+    return 0;
+}
+
+static void give_stacks(struct give *g)
+{
+    for (uint32_t i = 0; i < g->r->n; i++) {
+        const struct zone_row *w = &g->r->row[i];
+
+        if (zone_row_is_nested(w) && (w->count || w->open || w->hist))
+            g->stack[i] = g->t->stack(g->t, stack_around(g, i), w);
+    }
+}
+
+/* A call that has not ended is a call. */
+static void give_samples(struct give *g)
+{
+    const struct live_view *v = &g->r->view;
+
+    for (uint32_t i = 0; i < v->n_nodes; i++) {
+        const struct live_node *n = &v->node[i];
+        const struct live_task *task = &v->task[n->task];
+        uint64_t calls = n->count + n->is_open;
+
+        if (!g->stack[g->r->row_of[i]] || (calls == 0 && g->r->part[i] == 0))
+            continue;
+        if (!g->metric)
+            g->metric = g->t->metric(g->t);
+        if (!g->task[n->task])
+            g->task[n->task] = g->t->thread(g->t, task->tid, task->name);
+        sink_sample(g->t->out, &(struct sample){
+            .time_ns = v->head.start_ns, .thread = g->task[n->task],
+            .stack = g->stack[g->r->row_of[i]], .metric = g->metric, .cpu = -1,
+            .weight = (int64_t)g->r->part[i], .count = calls });
+    }
+}
+
+/* ---- The trace ---- */
+
+static uint64_t ns_at(const struct give *g, uint64_t ticks)
+{
+    double ns = live_ns_at(&g->r->view.head, ticks);
+
+    return ns > 0 && ns < 9e18 ? (uint64_t)(ns + 0.5) : 0;
+}
+
+static uint64_t ns_of(const struct give *g, uint64_t ticks)
+{
+    double ns = (double)ticks * g->r->ns_per_tick;
+
+    return ns < 9e18 ? (uint64_t)(ns + 0.5) : 0;
+}
+
+static uint32_t name_of(struct give *g, uint32_t row)
+{
+    if (!g->name[row]) {
+        g->name[row] = g->t->string(g->t, g->r->row[row].name);
+        g->detail[row] = g->t->string(g->t, zone_row_detail(&g->r->row[row]));
+    }
+    return g->name[row];
+}
+
+static uint32_t thread_of(struct give *g, const struct live_record *rec)
+{
+    if (!g->thread || g->tid != rec->tid || g->thread_name != rec->thread) {
+        g->thread = g->t->thread(g->t, rec->tid, rec->thread);
+        g->tid = rec->tid;
+        g->thread_name = rec->thread;
+    }
+    return g->thread;
+}
+
+static void give_counter(struct give *g, const struct live_record *rec)
+{
+    if (!g->process)
+        g->process = g->t->process(g->t);
+    sink_counter(g->t->out, &(struct counter){ .time_ns = ns_at(g, rec->start),
+                                               .process = g->process,
+                                               .name = name_of(g, g->r->row_of[rec->node]),
+                                               .value = live_double(rec->value) });
+}
+
+static void give_record(const struct live_record *rec, void *arg)
+{
+    struct give *g = arg;
+    uint32_t row = g->r->row_of[rec->node];
+
+    if (!rec->in_trace)
+        return;
+    if (rec->has_value && g->r->row[row].kind != LIVE_FLOW) {
+        give_counter(g, rec);
+        return;
+    }
+    sink_span(g->t->out, &(struct span){ .start_ns = ns_at(g, rec->start),
+                                         .duration_ns = ns_of(g, rec->duration),
+                                         .thread = thread_of(g, rec), .name = name_of(g, row),
+                                         .stack = g->stack[row], .detail = g->detail[row] });
+}
+
+size_t zone_give_room(const struct zone_rows *r)
+{
+    return 3 * (size_t)r->n + r->view.n_tasks;
+}
+
+void zone_give(const struct zone_rows *r, struct zone_taker *t, uint32_t *room)
+{
+    struct give g = { .r = r, .t = t, .stack = room, .name = room + r->n,
+                      .detail = room + 2 * (size_t)r->n, .task = room + 3 * (size_t)r->n };
+
+    give_stacks(&g);
+    give_samples(&g);
+    live_each_record(&r->view, give_record, &g);
+}
