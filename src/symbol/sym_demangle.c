@@ -7,9 +7,11 @@
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "symbol/symbol.h"
 
 enum { NAME_MAX_BYTES = 8192, OUT_MAX_BYTES = 16384 };
@@ -66,6 +68,54 @@ static char *demangle(demangler *f, demangle_callbackref add, const char *name)
     return NULL;
 }
 
+/* A binder in a Rust v0 name is `G` and a base-62 count of lifetimes, after `F` or `D`.  Where
+ * libiberty prints nothing it counts to that number, up to 2^64, and nothing stops it.  Find a
+ * count of three digits or more; crate hashes and identifiers can look like one. */
+static const char *find_large_binder(const char *s)
+{
+    while ((s = strchr(s, 'G'))) {
+        size_t digits = 0;
+
+        while (isalnum((unsigned char)s[1 + digits]))
+            digits++;
+        if ((s[-1] == 'F' || s[-1] == 'D') && digits > 2 && s[1 + digits] == '_')
+            return s;
+        s++;
+    }
+    return NULL;
+}
+
+/* Demangle NAME with MASK in place of the G of each large binder. */
+static char *demangle_masked(const char *name, char mask)
+{
+    char *copy = mem_strndup(name, strlen(name)), *plain;
+
+    for (const char *at = copy; (at = find_large_binder(at));)
+        copy[at - copy] = mask;
+    plain = demangle(rust_demangle_callback, add_rust, copy);
+    free(copy);
+    return plain;
+}
+
+/* Masking breaks a real binder, does not show in a crate hash, and changes an identifier.  Two
+ * masks tell which letters of the output to restore. */
+static char *demangle_ambiguous(const char *name)
+{
+    char *a = demangle_masked(name, 'H'), *b = a ? demangle_masked(name, 'J') : NULL;
+    bool same = b && strlen(a) == strlen(b);
+
+    for (size_t i = 0; same && a[i]; i++)
+        if (a[i] == 'H' && b[i] == 'J')
+            a[i] = 'G';
+        else
+            same = a[i] == b[i];
+    free(b);
+    if (same)
+        return a;
+    free(a);
+    return NULL;
+}
+
 char *sym_demangle(const char *name)
 {
     char *plain = NULL;
@@ -73,7 +123,10 @@ char *sym_demangle(const char *name)
     if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') ||
         strnlen(name, NAME_MAX_BYTES) == NAME_MAX_BYTES)
         return NULL;
-    if (name[1] == 'R' || strstr(name, "17h")) /* legacy Rust names end in a hash */
+    if (name[1] == 'R')
+        return find_large_binder(name) ? demangle_ambiguous(name)
+                                       : demangle(rust_demangle_callback, add_rust, name);
+    if (strstr(name, "17h")) /* legacy Rust names end in a hash */
         plain = demangle(rust_demangle_callback, add_rust, name);
-    return plain || name[1] == 'R' ? plain : demangle(cplus_demangle_v3_callback, add_cxx, name);
+    return plain ? plain : demangle(cplus_demangle_v3_callback, add_cxx, name);
 }

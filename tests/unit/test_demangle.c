@@ -94,6 +94,14 @@ TEST(demangle_refuses_names_that_explode)
     check(rust, NULL);
 }
 
+TEST(demangle_refuses_large_binders_and_nothing_that_looks_like_one)
+{
+    check("_RNvC1a1NINvC1a1FFFFFFFFGEAhj11_EFFFFFEAhj11_E", NULL); /* 62^7 lifetimes, not printed */
+    check("_RINvC1a1bFG0_RL0_hEuE", "a::b::<for<'a, 'b> fn(&'b u8)>");
+    check("_RNvCs2DGV85I1S7_1a1b", "a::b");
+    check("_RNvC1a9FGuardx_y", "a::FGuardx_y");
+}
+
 TEST(demangle_rust_v0_is_bounded)
 {
     char deep[4096];
