@@ -18,9 +18,15 @@ demo: configure
 	@ninja -C build --quiet
 	@tools/demo
 
+# SUITE="report wall" runs only these, without the build variants they do not need.
 test:
 	@tools/setup test
-	@tests/run
+	@tests/run $(SUITE)
+
+# The tests that test shortens, in full: hours, not minutes.
+soak:
+	@tools/setup test
+	@tests/run --soak $(SUITE)
 
 bench:
 	@tools/setup "test bench"
@@ -45,4 +51,4 @@ install: all
 clean:
 	rm -rf build build-san build-clang build-fuzz build-mutate
 
-.PHONY: all configure setup demo test bench fuzz lint mutate install clean
+.PHONY: all configure setup demo test soak bench fuzz lint mutate install clean

@@ -24,6 +24,11 @@ def workload(name):
     return str(path)
 
 
+def rounds(short, long):
+    """How often to repeat: SHORT in `make test`, LONG in `make soak`."""
+    return long if os.environ.get("FATHOM_SOAK") else short
+
+
 def need(*tools):
     """Skip the test unless every tool is found."""
     for tool in tools:
@@ -85,13 +90,3 @@ class Case(unittest.TestCase):
         path = self.dir / name
         fathom("record", "-o", path, *options, "--", *command, status=status)
         return path
-
-    def eventually(self, check, tries=3):
-        """CHECK is measured on a shared machine: it may fail, but not every time."""
-        for attempt in range(tries):
-            try:
-                return check()
-            except AssertionError:
-                if attempt == tries - 1:
-                    raise
-        return None

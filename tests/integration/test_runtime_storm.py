@@ -48,8 +48,14 @@ class Storm(unittest.TestCase):
                 self.assertEqual(said["lost"], 0)
 
     def test_keeping_the_last_records_counts_what_was_overwritten(self):
-        said = self.said("keep_last")
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "out.fathom"
+            said = self.said("keep_last", RT_OUT=str(out))
+            kept = spans_of(out)
         self.assertEqual(said["leaf"], said["wanted_leaf"])
+        self.assertGreater(said["lost"], 0)
+        self.assertGreater(kept, 0)
+        self.assertEqual(kept + said["lost"], said["zones"])
 
     def test_ten_thousand_short_threads_do_not_leak(self):
         said = self.said("churn")

@@ -128,6 +128,7 @@ TEST(table_in_a_pipe_is_aligned_and_uncut)
               " self  module  function                                          line\n"
               "71.50  app     one                                               a.c:1\n"
               " 3.25  libc    a_function_with_a_rather_long_name_that_does_not_end_soon\n");
+    buf_release(&o.buf);
     table_release(&t);
 }
 
@@ -142,6 +143,7 @@ TEST(table_without_a_title_row_is_no_wider_than_its_cells)
     table_text(&t, "123");
     table_print(&t, &o, &(struct term){ 0 });
     CHECK_STR(buf_text(&o.buf), "  n\n123\n");
+    buf_release(&o.buf);
     table_release(&t);
 }
 
