@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "channel/live_read.h"
+#include "zones/zone_rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,21 +15,23 @@ static void visit(const struct live_record *r, void *arg)
 /* Pages want to be aligned as in a mapping. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct live_view v;
+    struct zone_rows r;
     uint64_t sum = 0;
+    double parts = 0;
     void *copy = NULL;
 
     if (size > 1 << 20 || posix_memalign(&copy, LIVE_PAGE, size + !size) != 0)
         return 0;
     memcpy(copy, data, size);
-    if (live_open(&v, copy, size) == 0) {
-        live_each_record(&v, visit, &sum);
-        for (uint32_t i = 0; i < v.n_nodes; i++) {
-            sum += strlen(v.node[i].name) + v.node[i].total;
-            sum += v.node[i].hist ? live_word(&v.node[i].hist[LIVE_BUCKETS - 1]) : 0;
-            sum += v.node[i].ext ? live_word(&v.node[i].ext->untimed) : 0;
-        }
-        live_close(&v);
+    if (zone_rows_read(&r, copy, size, false) == 0) {
+        live_each_record(&r.view, visit, &sum);
+        for (uint32_t i = 0; i < r.n; i++)
+            sum += strlen(r.row[i].name) + r.row[i].count;
+        for (uint32_t i = 0; i < r.view.n_nodes; i++)
+            parts += r.part[i];
+        if (r.n < 1000 && parts != r.all_ns)
+            abort();
+        zone_rows_free(&r);
     }
     free(copy);
     return sum == 42;

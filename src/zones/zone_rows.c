@@ -222,6 +222,11 @@ static double positive(double x)
     return x > 0 ? x : 0;
 }
 
+static double whole(double ns)
+{
+    return ns < 9e15 ? (double)(int64_t)(ns + 0.5) : 9e15; /* a damaged file may say anything */
+}
+
 static double timed_calls(const struct zone_row *w)
 {
     return w->untimed < w->count ? (double)(w->count - w->untimed) : 0;
@@ -259,7 +264,7 @@ static void roll_up(struct zone_rows *r)
         double cost = timed_calls(w) * (double)r->view.head.cost[w->precise].pair;
 
         if (zone_row_is_timed(w)) {
-            r->calls += (uint64_t)timed_calls(w);
+            r->calls += w->untimed < w->count ? w->count - w->untimed : 0;
             r->overhead_ns += cost * r->ns_per_tick;
         }
         if (up && zone_row_is_nested(w)) {
@@ -269,14 +274,10 @@ static void roll_up(struct zone_rows *r)
             up->below_ticks += w->below_ticks;
         }
     }
+    r->overhead_ns = whole(r->overhead_ns);
     for (uint32_t i = 0; i < r->n; i++)
         if (zone_row_is_timed(&r->row[i]))
             finish_times(r, &r->row[i]);
-}
-
-static double whole(double ns)
-{
-    return ns < 9e15 ? (double)(int64_t)(ns + 0.5) : 9e15; /* a damaged file may say anything */
 }
 
 /* From the leaves up.  Self time is a whole number of nanoseconds and total time its sum over

@@ -1,6 +1,7 @@
 """libfathom under threads, signals, forks, crashes and unloading; and with the thread sanitizer.
 
 Every program says what it wanted and what it saw; nothing here depends on how long it took."""
+import collections
 import json
 import os
 import pathlib
@@ -16,6 +17,12 @@ def spans_of(path):
     """How many spans a file has."""
     chunks = fathom("dump", "--chunks", path).stdout
     return sum(int(n) for n in re.findall(r"name=span .*records=(\d+)", chunks))
+
+
+def names_of_spans(path):
+    """How many spans of each name a file has."""
+    data = json.loads(fathom("export", path, "-f", "json").stdout)
+    return collections.Counter(data["spans"]["name"])
 
 
 class Storm(unittest.TestCase):
@@ -51,11 +58,12 @@ class Storm(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "out.fathom"
             said = self.said("keep_last", RT_OUT=str(out))
-            kept = spans_of(out)
-        self.assertEqual(said["leaf"], said["wanted_leaf"])
+            spans = names_of_spans(out)
+        self.assertEqual(said["exported"], 0)
+        self.assertEqual(said["leaf"], 2 * 20000 * 9)
         self.assertGreater(said["lost"], 0)
-        self.assertGreater(kept, 0)
-        self.assertEqual(kept + said["lost"], said["zones"])
+        self.assertEqual(sum(spans.values()) + said["lost"], said["zones"])
+        self.assertEqual((spans["first"], spans["last"]), (0, 2))
 
     def test_ten_thousand_short_threads_do_not_leak(self):
         said = self.said("churn")

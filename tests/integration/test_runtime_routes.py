@@ -1,0 +1,161 @@
+"""One region of libfathom by every route: counts, self and total times of each zone are equal.
+
+The program (tests/runtime/rt_routes.c) measures, switches measuring off and writes what it has in
+every format; the tool reads the same region from files that the program, a recording or SIGKILL
+left.  Nothing is compared between runs, so nothing depends on how long anything took.  The clock
+is CLOCK_MONOTONIC, whose rate needs no refining."""
+import collections
+import csv
+import json
+import os
+import signal
+import subprocess
+
+from support import FATHOM, Case, fathom, need_perf_events, report, run
+from test_runtime import program
+
+NESTED = ("zone", "op", "lock wait")
+ZONES = {"step", "branch", "leaf", "operation", "queue", "sampled"}
+
+
+def by_name(rows):
+    """{name: [calls, self ns, total ns]} of rows (name, calls, self, total)."""
+    out = collections.defaultdict(lambda: [0, 0, 0])
+    for name, *figures in rows:
+        for i, x in enumerate(figures):
+            out[name][i] += x
+    return dict(out)
+
+
+def by_path(lines):
+    """{path: ns} of collapsed stacks."""
+    out = collections.Counter()
+    for line in lines.splitlines():
+        path, _, weight = line.rpartition(" ")
+        out[path] += int(weight)
+    return out
+
+
+def of_json(path):
+    return [op for op in json.loads(path.read_text())["operations"]]
+
+
+def of_tool(path, *options):
+    return by_name((f["name"], f["samples"], f["self"], f["total"])
+                   for f in report(path, "-n", "0", *options)["functions"])
+
+
+def of_speedscope(path):
+    data = json.loads(path.read_text())
+    frames, out = data["shared"]["frames"], collections.Counter()
+    for p in data["profiles"]:
+        for stack, weight in zip(p["samples"], p["weights"]):
+            out[";".join(frames[i]["name"] for i in stack)] += weight
+    return out
+
+
+def calls_of_chrome(path):
+    """{name: [calls, ns]}, and how often each instant was met."""
+    calls, points = collections.defaultdict(lambda: [0, 0]), collections.Counter()
+    for e in json.loads(path.read_text())["traceEvents"]:
+        if e["ph"] == "X" and e["dur"]:
+            calls[e["name"]][0] += 1
+            calls[e["name"]][1] += round(e["dur"] * 1000)
+        elif e["ph"] in "Xi":
+            points[e["name"]] += 1
+    return dict(calls), points
+
+
+class Routes(Case):
+    def setUp(self):
+        super().setUp()
+        self.env = {**os.environ, "FATHOM_CLOCK": "monotonic", "FATHOM_MODE": "trace"}
+
+    def truth(self):
+        """What the program's own JSON report says."""
+        rows = [op for op in of_json(self.dir / "in.json") if op["kind"] in NESTED]
+        truth = by_name((op["name"], op["count"] + op["open"], op["self_ns"], op["total_ns"])
+                        for op in rows)
+        self.assertEqual(set(truth), ZONES)
+        self.assertEqual(truth["step"][0], 5 * 20)
+        self.assertEqual(truth["sampled"][0], 5 * 100)
+        for name, (_, own, total) in truth.items():
+            self.assertGreater(total, 0, name)
+            self.assertEqual(own, int(own), name)
+        return truth
+
+    def run_to_the_end(self):
+        run(program("rt-routes"), self.dir,
+            env={**self.env, "FATHOM_PROFILE": f"fathom:{self.dir}/at-exit.fathom"})
+
+    def test_formats_written_by_the_program_agree(self):
+        self.run_to_the_end()
+        truth = self.truth()
+        rows = [row for row in csv.DictReader((self.dir / "in.csv").open()) if row["kind"] in NESTED]
+        self.assertEqual(by_name((row["name"], int(row["count"]), float(row["self_ns"]),
+                                  float(row["total_ns"])) for row in rows), truth)
+        folded = by_path((self.dir / "in.folded").read_text())
+        self.assertEqual(sum(folded.values()), sum(own for _, own, _ in truth.values()))
+        for name, (_, own, total) in truth.items():
+            self.assertEqual(sum(w for p, w in folded.items() if p.split(";")[-1] == name), own)
+            self.assertEqual(sum(w for p, w in folded.items() if name in p.split(";")), total)
+
+    def test_the_file_of_the_program_is_its_report(self):
+        self.run_to_the_end()
+        truth = self.truth()
+        for name in ("in.fathom", "at-exit.fathom"):
+            self.assertEqual(of_tool(self.dir / name), truth, name)
+        self.assertEqual(by_path(fathom("export", self.dir / "in.fathom", "-f", "collapsed").stdout),
+                         by_path((self.dir / "in.folded").read_text()))
+
+    def test_a_recording_is_the_report_of_the_program(self):
+        need_perf_events()
+        run(FATHOM, "record", "-o", self.dir / "rec.fathom", "--", program("rt-routes"), self.dir,
+            env=self.env)
+        self.assertEqual(of_tool(self.dir / "rec.fathom", "-m", "zones"), self.truth())
+
+    def test_the_file_of_a_killed_program_is_its_report(self):
+        done = subprocess.run([program("rt-routes"), self.dir, "kill"], check=False,
+                              env={**self.env, "FATHOM_LIVE": str(self.dir / "live")})
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        self.assertEqual(of_tool(self.dir / "live"), self.truth())
+        self.assertEqual(self.events(self.dir / "live"), self.events(self.dir / "in.fathom"))
+
+    def events(self, path):
+        """Spans and counters, with ids replaced by names."""
+        data = json.loads(fathom("export", path, "-f", "json").stdout)
+        spans, counters = data["spans"], data["counters"]
+        return (sorted(zip(spans["start_ns"], spans["duration_ns"], spans["name"], spans["detail"])),
+                sorted(zip(counters["time_ns"], counters["name"], counters["value"])))
+
+    def test_traces_have_every_call_as_the_clock_read_it(self):
+        self.run_to_the_end()
+        fathom("export", self.dir / "in.fathom", "-f", "chrome", "-o", self.dir / "tool.json")
+        calls, points = calls_of_chrome(self.dir / "in.trace.json")
+        again, points_again = calls_of_chrome(self.dir / "tool.json")
+        self.assertEqual(again, calls)
+        self.assertEqual(points_again, points)
+        self.assertEqual(points["tick"], 100)
+        self.assertEqual(points["handed"], 100)
+        timed = [op for op in of_json(self.dir / "in.json") if "total_ns" in op]
+        raw = by_name((op["name"], op["timed"], op["raw_total_ns"]) for op in timed
+                      if op["name"] != "sampled" and op["kind"] != "lock hold" and op["timed"])
+        queue = [op for op in timed if op["kind"] == "lock hold"][0]
+        raw["queue"][0] += queue["timed"]
+        raw["queue"][1] += queue["raw_total_ns"]
+        del calls["sampled"]
+        self.assertEqual({name: figures[:2] for name, figures in raw.items()}, calls)
+
+    def test_formats_made_by_the_tool_agree(self):
+        self.run_to_the_end()
+        truth = self.truth()
+        for form in ("pprof", "speedscope"):
+            fathom("export", self.dir / "in.fathom", "-f", form, "-o", self.dir / form)
+        self.assertEqual(of_tool(self.dir / "pprof"), truth)
+        self.assertEqual(of_speedscope(self.dir / "speedscope"),
+                         by_path((self.dir / "in.folded").read_text()))
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()

@@ -1,0 +1,271 @@
+/* test_zone_rows.c - the rows of a region made by hand, each exact, and what a sink gets of them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/formats.h"
+#include "live_region.h"
+#include "profile/profile.h"
+#include "test.h"
+#include "zones/zone_rows.h"
+
+static struct zone_rows r;
+
+static void read_rows(bool per_thread)
+{
+    CHECK_EQ(zone_rows_read(&r, live_region(), REGION_BYTES, per_thread), 0);
+    CHECK_EQ(r.view.bad, 0);
+}
+
+static const struct zone_row *row(const char *name)
+{
+    for (uint32_t i = 0; i < r.n; i++)
+        if (!strcmp(r.row[i].name, name))
+            return &r.row[i];
+    test_fail(__FILE__, __LINE__, "no row %s", name);
+}
+
+static void check_near(int line, double x, double want)
+{
+    if (!(x - want < 1e-6 && want - x < 1e-6))
+        test_fail(__FILE__, line, "%.9g is not %.9g", x, want);
+}
+#define CHECK_NEAR(x, want) check_near(__LINE__, x, want)
+
+TEST(zone_rows_add_up_threads_and_take_off_the_cost_of_measuring)
+{
+    const struct zone_row *work, *leaf;
+
+    read_rows(false);
+    work = row("work");
+    leaf = row("leaf");
+    CHECK_EQ(work->count, 15);
+    CHECK_EQ(leaf->count, 120);
+    CHECK_NEAR(leaf->raw_total, 40000);
+    CHECK_NEAR(leaf->total, 40000 - 120 * 10);
+    CHECK_NEAR(leaf->self, 38800);
+    CHECK_NEAR(work->raw_total, 150000);
+    CHECK_NEAR(work->total, 150000 - 15 * 10 - 120 * 24);
+    CHECK_NEAR(work->self, 146970 - 38800);
+    CHECK_NEAR(work->mean, 9798);
+    CHECK_EQ(work->threads, 3);
+    CHECK_EQ(r.n_threads, 3);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_take_least_and_most_from_whichever_thread_has_them)
+{
+    read_rows(false);
+    CHECK_NEAR(row("work")->min, 300 - 10);
+    CHECK_NEAR(row("work")->max, 40000 - 10);
+    CHECK_NEAR(row("work")->first, 501 - 10);
+    CHECK_NEAR(row("work")->thread_max, 100000);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_find_percentiles_inside_their_bucket)
+{
+    const struct zone_row *leaf;
+
+    read_rows(false);
+    leaf = row("leaf"); /* 90 in [288, 304), 20 records in [496, 512), 10 in [992, 1024) */
+    CHECK_NEAR(leaf->p50, 288 + 16 * 60 / 90.0 - 10);
+    CHECK_NEAR(leaf->p90, 496 + 16 * 18 / 20.0 - 10);
+    CHECK_NEAR(leaf->p99, 1010 - 10); /* no more than the longest call */
+    CHECK_NEAR(zone_percentile(leaf, 0.75, 1), 304);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_scale_sampled_calls_to_all_calls)
+{
+    const struct zone_row *w;
+
+    read_rows(false);
+    w = row("sampled");
+    CHECK_EQ(w->count, 100);
+    CHECK_EQ(w->untimed, 90);
+    CHECK_NEAR(w->raw_total, 50000);
+    CHECK_NEAR(w->total, 50000 - 100 * 10);
+    CHECK_NEAR(w->mean, 490);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_count_what_was_dropped_by_header_threads_and_pages)
+{
+    read_rows(false);
+    CHECK_EQ(r.lost[FATHOM_LOST_TRACE], 3 + 4 + 2);
+    CHECK_EQ(r.lost[FATHOM_LOST_NODE], 2);
+    CHECK_EQ(r.lost[FATHOM_LOST_SIGNAL], 0);
+    CHECK_EQ(r.calls, 15 + 120 + 10 + 10 + 2 + 3);
+    CHECK_NEAR(r.overhead_ns, (15 + 120 + 10 + 2 + 3) * 24 + 10 * 40);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_have_every_kind_of_site)
+{
+    read_rows(false);
+    CHECK_NEAR(row("precise")->total, 5000 - 10 * 12);
+    CHECK_NEAR(row("gauge")->last, 5);
+    CHECK_NEAR(row("gauge")->low, -3);
+    CHECK_NEAR(row("gauge")->high, 8);
+    CHECK_NEAR(row("counter")->bytes, 12);
+    CHECK_EQ(row("flow")->count, 1);
+    CHECK_NEAR(row("frame")->total, 60000 - 3 * 10);
+    CHECK_NEAR(row("frame")->self, 0);
+    CHECK_EQ(row("request")->kind, LIVE_CONTEXT);
+    CHECK_NEAR(row("inside")->self, 2000);
+    CHECK_NEAR(row("request")->total, 2000);
+    CHECK_NEAR(row("request")->self, 0);
+    CHECK_STR(zone_rows_context(&r, row("inside")->parent), "request");
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_count_an_open_zone_to_the_last_tick_known)
+{
+    read_rows(false); /* the last record ends 500 after the header's last reading */
+    CHECK_EQ(row("open")->open, 1);
+    CHECK_EQ(row("open")->count, 0);
+    CHECK_NEAR(row("open")->total, 100500);
+    CHECK_NEAR(r.wall_ns, REGION_END + 500 - REGION_START);
+    CHECK_NEAR(r.all_ns, 108170 + 38800 + 49000 + 4880 + 2000 + 100500);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_keep_threads_apart_when_asked)
+{
+    uint32_t works = 0;
+
+    read_rows(true);
+    for (uint32_t i = 0; i < r.n; i++)
+        if (!strcmp(r.row[i].name, "work")) {
+            bool running = !strcmp(r.row[i].thread, "main");
+
+            works++;
+            CHECK_EQ(r.row[i].count, running ? 10 : 5);
+            CHECK_NEAR(r.row[i].total, running ? 100000 - 100 - 2400 : 50000 - 50 - 480);
+        }
+    CHECK_EQ(works, 2);
+    zone_rows_free(&r);
+}
+
+/* 0.5 ns a tick: every time is half as long, and rounding never loses a nanosecond. */
+TEST(zone_rows_turn_ticks_into_nanoseconds)
+{
+    unsigned char *data = live_region();
+    struct live_header *h = live_region_header();
+    double parts = 0;
+
+    h->clock = LIVE_TICKS;
+    h->last_ns = REGION_START + (REGION_END - REGION_START) / 2;
+    live_region_node(1, "leaf")->total++;
+    CHECK_EQ(zone_rows_read(&r, data, REGION_BYTES, false), 0);
+    CHECK_NEAR(row("leaf")->raw_total, 20000.5);
+    CHECK_NEAR(row("leaf")->self, 19401); /* 19,400.5, rounded */
+    CHECK_NEAR(row("work")->total, row("work")->self + row("leaf")->self);
+    for (uint32_t i = 0; i < r.view.n_nodes; i++)
+        parts += r.part[i];
+    CHECK_NEAR(parts, r.all_ns);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_give_a_zone_no_less_than_what_is_inside_it)
+{
+    unsigned char *data = live_region();
+
+    live_region_node(0, "work")->total = 1000; /* its leaves took longer */
+    live_region_node(1, "work")->total = 0;
+    CHECK_EQ(zone_rows_read(&r, data, REGION_BYTES, false), 0);
+    CHECK_NEAR(row("work")->self, 0);
+    CHECK_NEAR(row("work")->total, row("leaf")->total);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_leave_out_threads_of_an_earlier_epoch)
+{
+    unsigned char *data = live_region();
+
+    live_region_thread(0)->epoch--;
+    CHECK_EQ(zone_rows_read(&r, data, REGION_BYTES, false), 0);
+    CHECK_EQ(row("work")->count, 5);
+    CHECK_EQ(r.lost[FATHOM_LOST_TRACE], 3);
+    zone_rows_free(&r);
+}
+
+/* ---- As a profile ---- */
+
+static struct profile *import_region(void)
+{
+    struct import_input in = { live_region(), REGION_BYTES, "made", false };
+    struct profile *p = profile_new();
+    struct err e = { 0 };
+
+    CHECK(format_recognise(&in) == format_find("live"));
+    CHECK_EQ(format_find("live")->import(&in, profile_sink(p), &e), 0);
+    return p;
+}
+
+static const char *leaf_name(const struct profile *p, uint32_t stack)
+{
+    uint32_t frame = p->stack.v[stack - 1].frame;
+
+    return profile_string(p, p->function.v[p->location.v[p->chain.v[frame - 1].first].function - 1]
+                                 .name);
+}
+
+static const struct sample *sample_of(const struct profile *p, const char *thread,
+                                      const char *zone)
+{
+    for (size_t i = 0; i < p->sample.n; i++)
+        if (!strcmp(leaf_name(p, p->sample.v[i].stack), zone) &&
+            !strcmp(profile_string(p, p->thread.v[p->sample.v[i].thread - 1].name), thread))
+            return &p->sample.v[i];
+    test_fail(__FILE__, __LINE__, "no sample of %s in %s", zone, thread);
+}
+
+TEST(zones_become_samples_of_each_thread_that_add_up_to_the_rows)
+{
+    struct profile *p = import_region();
+
+    CHECK_EQ(p->metric.n, 1);
+    CHECK_EQ(p->metric.v[0].flags, METRIC_EXACT);
+    CHECK_EQ(sample_of(p, "main", "work")->weight, 68835); /* 108,170 * 70,000 / 110,000 */
+    CHECK_EQ(sample_of(p, "pool", "work")->weight, 108170 - 68835);
+    CHECK_EQ(sample_of(p, "main", "leaf")->weight, 29100);
+    CHECK_EQ(sample_of(p, "pool", "leaf")->weight, 9700);
+    CHECK_EQ(sample_of(p, "main", "leaf")->count, 100);
+    CHECK_EQ(sample_of(p, "main", "sampled")->weight, 49000);
+    CHECK_EQ(sample_of(p, "main", "sampled")->count, 100);
+    CHECK_EQ(sample_of(p, "main", "open")->weight, 100500);
+    CHECK_EQ(sample_of(p, "main", "open")->count, 1);
+    CHECK_EQ(p->sample.n, 8);
+    CHECK_STR(profile_meta(p, "quality.dropped"), "11");
+    profile_free(p);
+}
+
+TEST(trace_records_become_spans_and_counters)
+{
+    struct profile *p = import_region();
+    const struct span *s;
+
+    CHECK_EQ(p->span.n, 21);
+    s = &p->span.v[0];
+    CHECK_STR(profile_string(p, s->name), "leaf");
+    CHECK_EQ(s->start_ns, 2000);
+    CHECK_EQ(s->duration_ns, 500);
+    CHECK_EQ(p->thread.v[s->thread - 1].tid, 103);
+    CHECK_STR(leaf_name(p, s->stack), "leaf");
+    CHECK_EQ(p->counter.n, 1);
+    CHECK_STR(profile_string(p, p->counter.v[0].name), "gauge");
+    CHECK_EQ(p->counter.v[0].time_ns, 30000);
+    CHECK_EQ(p->counter.v[0].value, 5);
+    profile_free(p);
+}
+
+TEST(a_flow_event_is_a_span_without_a_duration)
+{
+    struct profile *p = import_region();
+    const struct span *s = &p->span.v[20];
+
+    CHECK_STR(profile_string(p, s->name), "flow");
+    CHECK_EQ(s->start_ns, 40000);
+    CHECK_EQ(s->duration_ns, 0);
+    CHECK_EQ(s->stack, 0);
+    profile_free(p);
+}
