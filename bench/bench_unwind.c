@@ -11,7 +11,8 @@
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "unwind/unwind.h"
+#include "base/elf_file.h"
+#include "cfi/cfi.h"
 
 enum { DEPTH = 60, WALKS = 20000, ROUNDS = 5 };
 
@@ -45,19 +46,19 @@ static const char *largest_library(void)
 static void bench_build(const char *path)
 {
     uint64_t best = UINT64_MAX;
-    struct unw_table_info info = { 0 };
+    struct cfi_table_info info = { 0 };
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     for (int i = 0; i < ROUNDS && fd >= 0; i++) {
         uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID), took;
-        struct unw_table *t = unw_table_open(fd, NULL, 0, NULL);
+        struct unw_table *t = cfi_table_open(fd, NULL, 0, NULL);
 
         if (!t)
             break;
-        info = unw_table_info(t);
+        info = cfi_table_info(t);
         took = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
         best = took < best ? took : best;
-        unw_table_free(t);
+        cfi_table_free(t);
     }
     close(fd);
     if (!info.rows)
@@ -75,15 +76,15 @@ static void bench_open(const char *path, const char *name)
     static const uint8_t build_id[20] = "bench";
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    struct unw_table *t = unw_table_open(fd, build_id, sizeof build_id, NULL);
+    struct unw_table *t = cfi_table_open(fd, build_id, sizeof build_id, NULL);
     uint64_t opened = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
     if (t)
-        unw_table_prepare(t);
+        cfi_table_prepare(t);
     printf("unwind_open_%s %.1f us\n", name, (double)(opened - start) / 1e3);
     printf("unwind_prepare_%s %.1f us\n", name,
            (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - opened) / 1e3);
-    unw_table_free(t);
+    cfi_table_free(t);
     close(fd);
 }
 
@@ -91,22 +92,22 @@ static void bench_open(const char *path, const char *name)
 
 static struct unw_space *own_space(void)
 {
-    struct unw_space *s = unw_space_new(UNW_X86_64);
+    struct unw_space *s = cfi_space_new(UNW_X86_64);
     FILE *f = fopen("/proc/self/maps", "r");
     char line[4400], path[4096];
     unsigned long start, end, offset;
 
     while (f && fgets(line, sizeof line, f)) {
+        struct elf_file elf;
         struct unw_table *t;
-        uint64_t bias;
         int fd;
 
         if (sscanf(line, "%lx-%lx r-xp %lx %*s %*s %4095s", &start, &end, &offset, path) != 4 ||
             path[0] != '/' || (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
             continue;
-        t = unw_table_open(fd, NULL, 0, NULL);
-        if (t && unw_table_bias(t, start, offset, &bias))
-            unw_space_map(s, start, end, bias, t, 0);
+        t = cfi_table_open(fd, NULL, 0, NULL);
+        if (t && elf_file_read(&elf, fd))
+            cfi_space_map(s, start, end, start - elf_file_address(&elf, offset), t, 0);
         close(fd);
     }
     if (f)
@@ -117,7 +118,7 @@ static struct unw_space *own_space(void)
 static void time_walks(uint64_t stack_top)
 {
     struct unw_space *s = own_space();
-    struct unw_cache *cache = unw_cache_new();
+    struct unw_cache *cache = cfi_cache_new();
     struct unw_frame frames[256];
     struct unw_regs regs = { 0 };
     struct unw_stack stack;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "unwind/unw_table.h"
+#include "cfi/cfi_table.h"
 
 enum { ELF_IMAGE, EH_FRAME, DEBUG_FRAME, EH_FRAME_ARM, CACHE_FILE, KINDS };
 enum { CODE = 0x1000, CODE_SIZE = 0x40000, FRAMES = 64 };
@@ -41,45 +41,45 @@ static void write_and_read(const struct unw_body *b)
 
 static void compile(const uint8_t *data, size_t size, int kind)
 {
-    struct unw_elf elf = { .machine = kind == EH_FRAME_ARM ? &unw_aarch64 : &unw_x86_64,
+    struct cfi_elf elf = { .machine = kind == EH_FRAME_ARM ? &unw_aarch64 : &unw_x86_64,
                            .file.n_segments = 1 };
-    struct unw_section s = { data, size, CODE + CODE_SIZE };
+    struct cfi_section s = { data, size, CODE + CODE_SIZE };
     struct unw_body b;
 
     elf.file.segment[0] = (struct elf_segment){ 0, CODE_SIZE, CODE, CODE_SIZE, true };
     *(kind == DEBUG_FRAME ? &elf.debug_frame : &elf.eh_frame) = s;
-    unw_table_compile(&b, &elf);
+    cfi_compile(&b, &elf);
     use_body(&b);
     write_and_read(&b);
-    unw_body_release(&b);
+    cfi_body_release(&b);
 }
 
-static void walk(const struct unw_table *t, enum unw_arch arch, const uint8_t *data, size_t size)
+static void walk(struct unw_table *t, enum unw_arch arch, const uint8_t *data, size_t size)
 {
-    struct unw_space *space = unw_space_new(arch);
-    struct unw_table_info info = unw_table_info(t);
+    struct unw_space *space = cfi_space_new(arch);
+    struct cfi_table_info info = cfi_table_info(t);
     struct unw_stack stack = { 0x7000, data, size };
     struct unw_frame frames[FRAMES];
     size_t n;
 
-    unw_space_map(space, info.low, info.high, 0, t, 1);
+    cfi_space_map(space, info.low, info.high, 0, t, 1);
     for (unsigned i = 0; i < 8; i++) {
         struct unw_regs regs = { .pc = info.low + i, .sp = 0x7000, .fp = 0x7000 + i * 8,
                                  .lr = info.low, .bx = 0x7008, .r10 = 0x7010 };
 
         unw_walk(space, NULL, regs, &stack, frames, FRAMES, &n);
     }
-    unw_space_free(space);
+    cfi_space_free(space);
 }
 
 static void image(const uint8_t *data, size_t size)
 {
-    struct unw_table *t = unw_table_build(data, size, NULL);
+    struct unw_table *t = cfi_table_build(data, size, NULL);
 
     if (!t)
         return;
-    walk(t, unw_table_info(t).arch, data, size);
-    unw_table_free(t);
+    walk(t, cfi_table_info(t).arch, data, size);
+    cfi_table_free(t);
 }
 
 static void cache_file(const uint8_t *data, size_t size)

@@ -13,6 +13,8 @@ void buf_reserve(struct buf *b, size_t more)
 
     if (b->cap - b->n >= more)
         return;
+    if (more > SIZE_MAX / 2 - b->n)
+        mem_failed(more);
     while (cap - b->n < more)
         cap *= 2;
     b->data = mem_realloc(b->data, cap);

@@ -20,13 +20,17 @@ static void *checked(void *p, size_t n)
 {
     if (p || n == 0)
         return p;
-    fprintf(stderr, "fathom: out of memory (%zu bytes asked for)\n", n);
-    exit(1);
+    mem_failed(n);
 }
 
 void *mem_alloc(size_t n)
 {
     return checked(malloc(n ? n : 1), n);
+}
+
+void *mem_try_alloc(size_t n)
+{
+    return malloc(n ? n : 1);
 }
 
 void *mem_zalloc(size_t n)
@@ -65,19 +69,21 @@ char *mem_printf(const char *fmt, ...)
     return checked(n < 0 ? NULL : s, 1);
 }
 
-void *arena_alloc(struct arena *a, size_t n)
+void *arena_try_alloc(struct arena *a, size_t n)
 {
     void *p;
 
-    if (n > SIZE_MAX - ALIGN - sizeof(struct arena_block))
-        checked(NULL, n);
+    if (n > SIZE_MAX / 2)
+        return NULL;
     n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (!a->at || (size_t)(a->end - a->at) < n) {
         /* Blocks grow with the arena, so that a large model does not mean many blocks. */
         size_t want = a->used / 4 > ARENA_BLOCK ? a->used / 4 : ARENA_BLOCK;
         size_t size = sizeof(struct arena_block) + (n > want ? n : want);
-        struct arena_block *b = mem_alloc(size);
+        struct arena_block *b = malloc(size);
 
+        if (!b)
+            return NULL;
         b->before = a->last;
         b->size = size;
         a->last = b;
@@ -87,6 +93,15 @@ void *arena_alloc(struct arena *a, size_t n)
     p = a->at;
     a->at += n;
     a->used += n;
+    return p;
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+    void *p = arena_try_alloc(a, n);
+
+    if (!p)
+        mem_failed(n);
     return p;
 }
 
@@ -126,10 +141,10 @@ void *vec_grow_(void *v, size_t *cap, size_t need, size_t item)
 {
     size_t n = *cap ? *cap * 2 : 16;
 
+    if (need > SIZE_MAX / 2 / item)
+        mem_failed(SIZE_MAX);
     while (n < need)
         n *= 2;
-    if (n > SIZE_MAX / item)
-        checked(NULL, SIZE_MAX);
     *cap = n;
     if (n * item >= OWN_MAPPING)
         mallopt(M_MMAP_THRESHOLD, OWN_MAPPING); /* left alone it grows, and realloc copies */

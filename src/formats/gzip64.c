@@ -62,7 +62,7 @@ void gzip64_init(struct gzip64 *g, struct out *out)
     g->out = out;
     start_chunk(g);
     if (deflateInit2(&g->z, 6, Z_DEFLATED, GZIP, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-        mem_alloc(SIZE_MAX); /* the only cause is memory: say so and end */
+        mem_failed(sizeof g->z); /* the only cause */
 }
 
 struct way {

@@ -25,9 +25,9 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "cfi/cfi.h"
 #include "profile/intern.h"
 #include "profile/joint.h"
-#include "unwind/unwind.h"
 
 enum perf_record_type {
     PERF_MMAP = 1,

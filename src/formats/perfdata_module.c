@@ -52,7 +52,7 @@ void perfdata_module_open(struct perf_module *m, const struct module *what, cons
     memset(m, 0, sizeof *m);
     m->opened = true;
     if (what->kind == MODULE_VDSO && tables)
-        m->table = unw_table_vdso(); /* ours, when the recording is of this machine */
+        m->table = cfi_table_vdso(); /* ours, when the recording is of this machine */
     if (what->kind != MODULE_FILE)
         return;
     fd = find_file(what, path, &m->elf);
@@ -60,13 +60,13 @@ void perfdata_module_open(struct perf_module *m, const struct module *what, cons
         return;
     m->found = true;
     if (tables)
-        m->table = unw_table_open(fd, what->build_id, what->build_id_size, &e);
+        m->table = cfi_table_open(fd, what->build_id, what->build_id_size, &e);
     close(fd);
 }
 
 void perfdata_module_close(struct perf_module *m)
 {
-    unw_table_free(m->table);
+    cfi_table_free(m->table);
 }
 
 uint64_t perfdata_module_bias(const struct perf_module *m, uint64_t start, uint64_t offset)

@@ -16,7 +16,7 @@ void perfdata_world_init(struct perf_world *w, struct perf_file *f, struct inter
 void perfdata_world_release(struct perf_world *w)
 {
     for (size_t i = 0; i < w->process.n; i++)
-        unw_space_free(w->process.v[i].space);
+        cfi_space_free(w->process.v[i].space);
     for (size_t i = 0; i < w->module.n; i++)
         perfdata_module_close(&w->module.v[i]);
     vec_release(&w->process);
@@ -36,7 +36,7 @@ static struct perf_process *new_process(struct perf_world *w, uint32_t pid, uint
     memset(p, 0, sizeof *p);
     p->p = (struct process){ .pid = (int32_t)pid, .parent_pid = (int32_t)parent };
     p->id = intern_process(w->in, &p->p);
-    p->space = from ? unw_space_copy(from) : unw_space_new(perfdata_arch(w->file));
+    p->space = from ? cfi_space_copy(from) : cfi_space_new(perfdata_arch(w->file));
     umap_put(&w->process_of_pid, pid, (uint32_t)w->process.n);
     return p;
 }
@@ -95,8 +95,8 @@ void perfdata_comm(struct perf_world *w, uint32_t pid, uint32_t tid, const char 
         tell_process(w, p);
     }
     if (exec) { /* a new program: nothing of the old one is mapped */
-        unw_space_free(p->space);
-        p->space = unw_space_new(perfdata_arch(w->file));
+        cfi_space_free(p->space);
+        p->space = cfi_space_new(perfdata_arch(w->file));
     }
 }
 
@@ -220,7 +220,7 @@ void perfdata_map(struct perf_world *w, const struct perf_mapping *m)
     bias = w->in->module.v[id - 1].kind == MODULE_JIT
                ? 0
                : perfdata_module_bias(mod, m->start, m->offset);
-    unw_space_map(p->space, m->start, m->start + m->size, bias, mod->table, id);
+    cfi_space_map(p->space, m->start, m->start + m->size, bias, mod->table, id);
 }
 
 uint32_t perfdata_kernel_module(struct perf_world *w)

@@ -142,7 +142,7 @@ static void unwind(struct perf_stacker *k, const struct perf_sample *s,
     enum unw_end end;
 
     if (!k->cache)
-        k->cache = unw_cache_new();
+        k->cache = cfi_cache_new();
     end = unw_walk(space, k->cache, regs, &stack, frames, MAX_UNWIND, &n);
     joined = end != UNW_ROOT && join(k, s->tid, frames, &n);
     if (end == UNW_ROOT || joined)
@@ -255,7 +255,7 @@ uint32_t perfdata_stack_end(struct perf_stacker *k)
 
 void perfdata_stacker_release(struct perf_stacker *k)
 {
-    unw_cache_free(k->cache);
+    cfi_cache_free(k->cache);
     joint_release(&k->joints);
     vec_release(&k->walked);
     vec_release(&k->frame);

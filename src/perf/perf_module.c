@@ -25,7 +25,7 @@ void perf_module_release(struct perf_modules *m)
 
         if (x->fd >= 0)
             close(x->fd);
-        unw_table_free(x->table);
+        cfi_table_free(x->table);
         free(x->path);
     }
     vec_release(&m->v);
@@ -139,7 +139,7 @@ static void load_file(struct perf_module *x)
         x->mismatch = true; /* replaced meanwhile: its segments still are the best guess */
         return;
     }
-    x->table = unw_table_open(x->fd, x->build_id_size ? x->build_id : NULL, x->build_id_size, NULL);
+    x->table = cfi_table_open(x->fd, x->build_id_size ? x->build_id : NULL, x->build_id_size, NULL);
 }
 
 void perf_module_load(struct perf_modules *m, struct perf_module *x)
@@ -155,7 +155,7 @@ void perf_module_load(struct perf_modules *m, struct perf_module *x)
         /* The list of names grows while the program runs, and goes with its namespace. */
         x->fd = m->host->open_jit(x->target_pid, x->path);
     else if (x->kind == MODULE_VDSO)
-        x->table = unw_table_vdso();
+        x->table = cfi_table_vdso();
     def.path = intern_cstr(m->in, x->path);
     memcpy(def.build_id, x->build_id, sizeof def.build_id);
     def.build_id_size = x->build_id_size;

@@ -12,9 +12,9 @@
 #include "base/elf_file.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "cfi/cfi.h"
 #include "perf/perf_host.h"
 #include "profile/intern.h"
-#include "unwind/unwind.h"
 
 struct perf_module {
     char *path; /* as the target saw it */

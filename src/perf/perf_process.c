@@ -32,7 +32,7 @@ static void space_drop(struct perf_space *s)
 {
     if (!s || --s->users)
         return;
-    unw_space_free(s->unw);
+    cfi_space_free(s->unw);
     umap_release(&s->frame_by_pc);
     free(s);
 }
@@ -41,7 +41,7 @@ static void space_drop(struct perf_space *s)
 static struct perf_space *space_own(struct perf_process *x)
 {
     if (x->space->users > 1) {
-        struct perf_space *copy = space_new(unw_space_copy(x->space->unw));
+        struct perf_space *copy = space_new(cfi_space_copy(x->space->unw));
 
         space_drop(x->space);
         x->space = copy;
@@ -90,7 +90,7 @@ static struct perf_process *add_process(struct perf_processes *p, const struct p
     x->pid = x->inner_pid = info->pid;
     x->info = *info;
     x->root_fd = -1;
-    x->space = space ? space : space_new(unw_space_new(arch));
+    x->space = space ? space : space_new(cfi_space_new(arch));
     x->id = intern_process(p->in, info);
     vec_push(&p->process, x);
     umap_put(&p->by_pid, (uint64_t)info->pid, (uint32_t)p->process.n);
@@ -151,7 +151,7 @@ static void map_into(struct perf_processes *p, struct perf_process *x, struct pe
     if (r && r->start == w->start && r->end == w->end && r->module == number && r->bias == bias)
         return; /* a JIT that turns a page's protection to and fro */
     s = space_own(x);
-    unw_space_map(s->unw, w->start, w->end, bias, m->loaded ? m->table : NULL, number);
+    cfi_space_map(s->unw, w->start, w->end, bias, m->loaded ? m->table : NULL, number);
     s->generation++;
     umap_clear(&s->frame_by_pc);
 }
@@ -246,7 +246,7 @@ static void on_map(struct perf_processes *p, const struct perf_record *r)
 static void on_exec(struct perf_processes *p, struct perf_process *x)
 {
     space_drop(x->space);
-    x->space = space_new(unw_space_new(arch));
+    x->space = space_new(cfi_space_new(arch));
     free(x->jit_dump);
     x->jit_dump = NULL;
     x->info.command = find_command(p, x->pid, x->info.command);
@@ -354,7 +354,7 @@ const struct unw_range *perf_process_range(struct perf_processes *p, struct perf
         return NULL;
     perf_module_load(p->modules, m);
     *loaded = true;
-    unw_space_map(s->unw, w.start, w.end, perf_module_bias(m, w.start, w.start - w.bias), m->table,
+    cfi_space_map(s->unw, w.start, w.end, perf_module_bias(m, w.start, w.start - w.bias), m->table,
                   w.module & ~PERF_PENDING);
     return unw_space_find(s->unw, pc);
 }

@@ -11,11 +11,11 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "cfi/cfi.h"
 #include "perf/perf_lbr.h"
 #include "perf/perf_module.h"
 #include "perf/perf_decode.h"
 #include "profile/intern.h"
-#include "unwind/unwind.h"
 
 /* Set in a range's module number while its module is not loaded; its bias is then only
  * start - file offset. */

@@ -24,14 +24,14 @@ void perf_stack_init(struct perf_stacks *s, struct intern *in, struct perf_proce
     s->graph = graph;
     s->frames = mem_alloc(PERF_MAX_FRAMES * sizeof *s->frames);
     joint_init(&s->joints);
-    s->rules = unw_cache_new();
+    s->rules = cfi_cache_new();
 }
 
 void perf_stack_release(struct perf_stacks *s)
 {
     free(s->frames);
     joint_release(&s->joints);
-    unw_cache_free(s->rules);
+    cfi_cache_free(s->rules);
     umap_release(&s->kernel_frames);
     umap_release(&s->root_frames);
     umap_release(&s->ends);

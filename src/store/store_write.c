@@ -306,7 +306,7 @@ struct store_writer *store_writer_to(struct out *out)
     w->before = w->out->written + w->out->buf.n;
     w->zstd = ZSTD_createCCtx();
     if (!w->zstd)
-        mem_alloc(SIZE_MAX); /* says that memory is out, and exits */
+        mem_failed(sizeof w->zstd);
     out_add(w->out, STORE_MAGIC, 8);
     w->sink = (struct sink){
         .meta = write_meta,

@@ -183,12 +183,14 @@ uint32_t sym_image_crc(struct sym_image *im)
 static unsigned char *unpack(const unsigned char *p, size_t n, size_t *out_n)
 {
     for (size_t cap = n * 4 + 4096; cap <= MINI_MAX_BYTES; cap *= 2) {
-        unsigned char *out = mem_alloc(cap);
+        unsigned char *out = mem_try_alloc(cap);
         uint64_t memory = 64 << 20;
         size_t in = 0;
         lzma_ret rc;
 
         *out_n = 0;
+        if (!out)
+            break;
         rc = lzma_stream_buffer_decode(&memory, 0, NULL, p, &in, n, out, out_n, cap);
         if (rc == LZMA_OK)
             return out;

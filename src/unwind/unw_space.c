@@ -1,10 +1,8 @@
 /* unw_space.c - the executable ranges of a process.  SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/unw_space.h"
-
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "base/search.h"
+#include "unwind/unw_machine.h"
 
 /* Spaces share rule caches, so generations are unique in the process. */
 static uint32_t next_generation(void)
@@ -14,84 +12,70 @@ static uint32_t next_generation(void)
     return atomic_fetch_add(&last, 1) + 1;
 }
 
-struct unw_space *unw_space_new(enum unw_arch arch)
+void unw_space_init(struct unw_space *s, enum unw_arch arch, struct unw_range *ranges, size_t cap)
 {
-    struct unw_space *s = mem_zalloc(sizeof *s);
-
-    s->machine = unw_machine_of(arch);
-    s->generation = next_generation();
-    return s;
-}
-
-struct unw_space *unw_space_copy(const struct unw_space *from)
-{
-    struct unw_space *s = unw_space_new(from->machine->arch);
-
-    vec_reserve(&s->ranges, from->ranges.n);
-    if (from->ranges.n)
-        memcpy(s->ranges.v, from->ranges.v, from->ranges.n * sizeof *from->ranges.v);
-    s->ranges.n = from->ranges.n;
-    return s;
-}
-
-void unw_space_free(struct unw_space *s)
-{
-    if (!s)
-        return;
-    vec_release(&s->ranges);
-    free(s);
+    *s = (struct unw_space){ unw_machine_of(arch), next_generation(), ranges, 0, cap };
 }
 
 /* Index of the first range that ends above ADDRESS. */
 static size_t first_above(const struct unw_space *s, uint64_t address)
 {
-    return search(0, s->ranges.n, i, s->ranges.v[i].end <= address);
+    return search(0, s->n, i, s->range[i].end <= address);
 }
 
 static void insert(struct unw_space *s, size_t at, struct unw_range r)
 {
-    vec_add(&s->ranges);
-    memmove(&s->ranges.v[at + 1], &s->ranges.v[at], (s->ranges.n - 1 - at) * sizeof r);
-    s->ranges.v[at] = r;
+    memmove(&s->range[at + 1], &s->range[at], (s->n++ - at) * sizeof r);
+    s->range[at] = r;
 }
 
-void unw_space_unmap(struct unw_space *s, uint64_t start, uint64_t end)
+static void cut(struct unw_space *s, uint64_t start, uint64_t end)
 {
     size_t at = first_above(s, start), to;
 
-    if (start >= end || at == s->ranges.n || s->ranges.v[at].start >= end)
+    if (start >= end || at == s->n || s->range[at].start >= end)
         return;
     s->generation = next_generation();
-    if (s->ranges.v[at].start < start) { /* its front stays */
-        struct unw_range tail = s->ranges.v[at];
+    if (s->range[at].start < start) { /* its front stays */
+        struct unw_range tail = s->range[at];
 
-        s->ranges.v[at++].end = start;
+        s->range[at++].end = start;
         if (tail.end > end) { /* and its back */
             tail.start = end;
             insert(s, at, tail);
             return;
         }
     }
-    for (to = at; to < s->ranges.n && s->ranges.v[to].end <= end;)
+    for (to = at; to < s->n && s->range[to].end <= end;)
         to++;
-    if (to < s->ranges.n && s->ranges.v[to].start < end)
-        s->ranges.v[to].start = end;
-    memmove(&s->ranges.v[at], &s->ranges.v[to], (s->ranges.n - to) * sizeof s->ranges.v[0]);
-    s->ranges.n -= to - at;
+    if (to < s->n && s->range[to].start < end)
+        s->range[to].start = end;
+    memmove(&s->range[at], &s->range[to], (s->n - to) * sizeof s->range[0]);
+    s->n -= to - at;
 }
 
-void unw_space_map(struct unw_space *s, uint64_t start, uint64_t end, uint64_t bias,
-                   const struct unw_table *t, uint32_t module)
+bool unw_space_unmap(struct unw_space *s, uint64_t start, uint64_t end)
 {
-    if (start >= end)
-        return;
-    unw_space_unmap(s, start, end);
-    insert(s, first_above(s, start), (struct unw_range){ start, end, bias, t, module });
+    if (s->cap - s->n < UNW_SPACE_ROOM)
+        return false;
+    cut(s, start, end);
+    return true;
+}
+
+bool unw_space_map(struct unw_space *s, struct unw_range r)
+{
+    if (s->cap - s->n < UNW_SPACE_ROOM)
+        return false;
+    if (r.start >= r.end)
+        return true;
+    cut(s, r.start, r.end);
+    insert(s, first_above(s, r.start), r);
+    return true;
 }
 
 const struct unw_range *unw_space_find(const struct unw_space *s, uint64_t address)
 {
     size_t at = first_above(s, address);
 
-    return at < s->ranges.n && s->ranges.v[at].start <= address ? &s->ranges.v[at] : NULL;
+    return at < s->n && s->range[at].start <= address ? &s->range[at] : NULL;
 }

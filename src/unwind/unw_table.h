@@ -1,4 +1,4 @@
-/* unw_table.h - the compiled table of one module: layout, look-up, building, cache file.
+/* unw_table.h - the compiled table of one module: layout and look-up.
  *
  *     header | rules[n_rules] | pages[n_pages + 1] | rows[n_rows]
  *
@@ -9,7 +9,8 @@
 #ifndef FATHOM_UNWIND_UNW_TABLE_H
 #define FATHOM_UNWIND_UNW_TABLE_H
 
-#include "unwind/unw_elf.h"
+#include <stddef.h>
+
 #include "unwind/unw_rule.h"
 
 enum {
@@ -41,19 +42,17 @@ struct unw_body { /* one allocation or mapping: the bytes of a cache file */
     bool mapped;
 };
 
-/* Compile ELF's sections.  Fills BODY (malloc'd). */
-void unw_table_compile(struct unw_body *body, const struct unw_elf *elf);
+struct unw_table {
+    struct unw_body body; /* header NULL: not loaded yet */
+    /* Fills body at the first look-up.  NULL where look-ups happen in signal handlers: a table
+     * that is not loaded has no rules there. */
+    void (*load)(struct unw_table *t);
+};
+
 /* Point BODY into SIZE bytes of a cache file; false (BODY untouched) unless all is in order.
  * KEY is of the build id. */
 bool unw_table_check(struct unw_body *body, const void *bytes, size_t size, uint64_t key);
-void unw_body_release(struct unw_body *body);
-
-/* The cache file of a module, PATH of CAP bytes; false when there is nowhere to keep it. */
-bool unw_cache_file_path(char *path, size_t cap, const uint8_t *build_id, size_t n,
-                         uint64_t file_size);
-bool unw_cache_file_load(struct unw_body *body, const char *path, uint64_t key);
-/* Sets the key and checksum in BODY and writes it; a failure only costs the next run time. */
-void unw_cache_file_store(const struct unw_body *body, const char *path, uint64_t key);
+uint64_t unw_table_checksum(const void *bytes, size_t size);
 
 /* The row in force at ADDRESS (file virtual), or NULL. */
 static inline const struct unw_row *unw_body_row(const struct unw_body *b, uint64_t address)
@@ -78,7 +77,7 @@ static inline const struct unw_row *unw_body_row(const struct unw_body *b, uint6
     return row;
 }
 
-/* The rule in force at ADDRESS (file virtual) of T; NULL when there is none.  Prepares T. */
+/* The rule in force at ADDRESS (file virtual) of T; NULL when there is none. */
 const struct unw_rule *unw_table_rule(const struct unw_table *t, uint64_t address);
 
 #endif

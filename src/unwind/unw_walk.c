@@ -5,9 +5,7 @@
  * The next frame's rule is looked up before the step is believed: that look-up is needed
  * anyway, and an address outside all mapped code cannot be a caller.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "unwind/unw_space.h"
+#include "unwind/unw_machine.h"
 #include "unwind/unw_table.h"
 
 enum { SETS = 1 << 14, FAR = 8 << 20 }; /* FAR: a stack is rarely larger */
@@ -24,26 +22,21 @@ struct set { /* one cache line */
 };
 
 struct unw_cache {
-    struct set *set;
-    void *memory; /* of the sets, which begin at a line in it */
+    struct set *set; /* behind this, from the next cache line on */
     struct unw_walk_stats stats;
 };
 
-struct unw_cache *unw_cache_new(void)
+size_t unw_cache_bytes(void)
 {
-    struct unw_cache *c = mem_zalloc(sizeof *c);
-
-    c->memory = mem_zalloc((SETS + 1) * sizeof(struct set)); /* touched only where used */
-    c->set = (void *)(((uintptr_t)c->memory + 63) & ~(uintptr_t)63);
-    return c;
+    return sizeof(struct unw_cache) + (SETS + 1) * sizeof(struct set);
 }
 
-void unw_cache_free(struct unw_cache *c)
+struct unw_cache *unw_cache_init(void *memory)
 {
-    if (!c)
-        return;
-    free(c->memory);
-    free(c);
+    struct unw_cache *c = memory;
+
+    c->set = (void *)(((uintptr_t)(c + 1) + 63) & ~(uintptr_t)63);
+    return c;
 }
 
 const struct unw_walk_stats *unw_cache_stats(const struct unw_cache *c)

@@ -1,11 +1,9 @@
 /* unwind.h - from registers and stack bytes to return addresses.
  *
- * A module's .eh_frame/.debug_frame is compiled once (unw_table_*), kept in a cache file by
- * build id, and used for every process that maps the module.  The tables hold no pointers, so
- * that they can be mapped from the cache, shared, or loaded elsewhere unchanged.
- *
- * unw_walk allocates nothing, takes no lock and reads only the caller's stack bytes: over
- * prepared tables it is async-signal-safe.  SPDX-License-Identifier: Apache-2.0 */
+ * Nothing in this folder allocates, takes a lock, prints or ends the process, and unw_walk reads
+ * only the caller's stack bytes: over loaded tables it is async-signal-safe.  Memory is the
+ * caller's.  cfi/ makes tables from ELF files and provides spaces and caches on the heap.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_UNWIND_UNWIND_H
 #define FATHOM_UNWIND_UNWIND_H
 
@@ -13,57 +11,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-
 enum unw_arch { UNW_X86_64, UNW_AARCH64 };
 
-/* Compiled unwind rules of one ELF file; addresses are the file's own virtual addresses. */
+/* Compiled unwind rules of one ELF file (unw_table.h); addresses are the file's own virtual
+ * addresses. */
 struct unw_table;
-
-/* Compile the CFI of the ELF image IMAGE (whole file bytes, untrusted).  NULL with *E set when
- * it is not an ELF file of a known machine; a file without CFI gives an empty table. */
-struct unw_table *unw_table_build(const void *image, size_t size, struct err *e);
-/* The table for the file open at FD (which the caller may close), through the cache folder when
- * BUILD_ID is given: mapped if it is there, else built and stored.  NULL as above. */
-struct unw_table *unw_table_open(int fd, const uint8_t *build_id, size_t build_id_size,
-                                 struct err *e);
-/* The table of the vDSO, which every process of a machine shares; NULL when there is none. */
-struct unw_table *unw_table_vdso(void);
-void unw_table_free(struct unw_table *t);
-/* unw_table_open puts the work off until the first look-up; this does it now.  Needed only
- * where a look-up may not allocate (signal handlers) or where threads share the table. */
-void unw_table_prepare(const struct unw_table *t);
-
-struct unw_table_info {
-    enum unw_arch arch;
-    uint64_t rows, rules, bytes; /* bytes: of all there is, as in the cache file */
-    uint64_t low, high;          /* address range covered */
-    bool from_cache;
-};
-struct unw_table_info unw_table_info(const struct unw_table *t); /* prepares T */
-
-/* *BIAS for unw_space_map when the file's bytes from FILE_OFFSET are mapped at START; false when
- * no executable segment of the file lies there. */
-bool unw_table_bias(const struct unw_table *t, uint64_t start, uint64_t file_offset,
-                    uint64_t *bias);
 
 /* What a process has mapped: executable ranges, each with a table (may be NULL).  Tables are
  * the caller's and must outlive the spaces that name them. */
-struct unw_space;
-struct unw_space *unw_space_new(enum unw_arch arch);
-struct unw_space *unw_space_copy(const struct unw_space *from); /* fork */
-void unw_space_free(struct unw_space *s);
-/* Map [START, END); address ADDR there is virtual address ADDR - BIAS in the file.  MODULE is
- * the caller's number, given back by unw_space_find.  Replaces what was mapped there. */
-void unw_space_map(struct unw_space *s, uint64_t start, uint64_t end, uint64_t bias,
-                   const struct unw_table *t, uint32_t module);
-void unw_space_unmap(struct unw_space *s, uint64_t start, uint64_t end);
-
 struct unw_range {
-    uint64_t start, end, bias;
+    uint64_t start, end, bias; /* ADDR there is virtual address ADDR - BIAS in the file */
     const struct unw_table *table;
-    uint32_t module;
+    uint32_t module; /* the caller's number */
 };
+
+struct unw_space {
+    const struct unw_machine *machine;
+    uint32_t generation; /* changes when a cached rule could have become wrong */
+    struct unw_range *range; /* sorted, disjoint */
+    size_t n, cap;
+};
+
+enum { UNW_SPACE_ROOM = 2 }; /* ranges that one mapping may add */
+
+/* An empty space with room for CAP ranges at RANGES; both may be replaced by larger ones later. */
+void unw_space_init(struct unw_space *s, enum unw_arch arch, struct unw_range *ranges, size_t cap);
+/* Map R in place of what was mapped there, or unmap [START, END).  False, and nothing changed,
+ * when fewer than UNW_SPACE_ROOM ranges are free. */
+bool unw_space_map(struct unw_space *s, struct unw_range r);
+bool unw_space_unmap(struct unw_space *s, uint64_t start, uint64_t end);
 const struct unw_range *unw_space_find(const struct unw_space *s, uint64_t address);
 
 struct unw_regs {
@@ -98,10 +74,11 @@ struct unw_walk_stats {
     uint64_t frames, cache_hits, by_rule, by_fp, by_guess;
 };
 
-/* Address-keyed rule cache shared by all spaces of one recorder; not thread-safe. */
+/* Address-keyed rule cache, shared by any number of spaces; one thread at a time. */
 struct unw_cache;
-struct unw_cache *unw_cache_new(void);
-void unw_cache_free(struct unw_cache *c);
+size_t unw_cache_bytes(void);
+/* A cache in unw_cache_bytes() of zeroed MEMORY, which the caller frees. */
+struct unw_cache *unw_cache_init(void *memory);
 const struct unw_walk_stats *unw_cache_stats(const struct unw_cache *c);
 
 /* Walk from REGS.  Fills at most CAP frames, leaf first, *N of them.  CACHE may be NULL. */

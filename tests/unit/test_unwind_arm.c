@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "unw_self.h"
+#include "cfi/cfi.h"
 #include "unwind/unw_machine.h"
 
 enum { MOST = 200 };
@@ -47,21 +48,21 @@ static bool read_dump(struct dump *d, FILE *f)
 static void check_dump(const struct dump *d, const char *program)
 {
     int fd = open(program, O_RDONLY | O_CLOEXEC);
-    struct unw_table *t = unw_table_open(fd, NULL, 0, NULL);
-    struct unw_space *s = unw_space_new(UNW_AARCH64);
+    struct unw_table *t = cfi_table_open(fd, NULL, 0, NULL);
+    struct unw_space *s = cfi_space_new(UNW_AARCH64);
     struct unw_stack stack = { d->regs.sp, d->stack, (size_t)d->size };
-    struct unw_table_info info = unw_table_info(t);
+    struct cfi_table_info info = cfi_table_info(t);
     struct unw_frame f[MOST];
     size_t n;
 
     CHECK_EQ(info.arch, UNW_AARCH64);
-    unw_space_map(s, info.low, info.high, 0, t, 1);
+    cfi_space_map(s, info.low, info.high, 0, t, 1);
     CHECK_EQ(unw_walk(s, NULL, d->regs, &stack, f, MOST, &n), UNW_ROOT);
     for (size_t i = 1; i < n && i <= (size_t)d->n; i++)
         CHECK_EQ(f[i].pc, d->callers[i - 1]);
     CHECK_EQ(n, d->n + 1);
-    unw_space_free(s);
-    unw_table_free(t);
+    cfi_space_free(s);
+    cfi_table_free(t);
     close(fd);
 }
 
@@ -124,7 +125,7 @@ TEST(unwind_walk_leaves_an_aarch64_signal_frame)
     uint64_t words[100] = { 0 }, *context = words + (16 + CONTEXT) / 8;
     struct unw_regs regs = { .pc = 0x1010, .sp = BASE };
     struct unw_stack stack = { BASE, (const unsigned char *)words, sizeof words };
-    struct unw_space *s = unw_space_new(UNW_AARCH64);
+    struct unw_space *s = cfi_space_new(UNW_AARCH64);
     struct buf b = { 0 }, elf;
     struct unw_table *t;
     struct unw_frame f[10];
@@ -135,8 +136,8 @@ TEST(unwind_walk_leaves_an_aarch64_signal_frame)
     add_function(&b, 0x1200, false, "", 0);
     add_function(&b, 0x1300, false, "\x07\x1e", 2); /* x30 undefined */
     elf = unw_self_elf(EM_AARCH64, ".eh_frame", 0, &b);
-    t = unw_table_build(elf.data, elf.n, NULL);
-    unw_space_map(s, 0x1000, 0x2000, 0, t, 1);
+    t = cfi_table_build(elf.data, elf.n, NULL);
+    cfi_space_map(s, 0x1000, 0x2000, 0, t, 1);
     words[0] = 0x1104; /* past a nop that belongs to that code, as in the vDSO */
     context[30] = 0x00ab000000001310; /* signed: authentication bits above */
     context[31] = BASE + 0x300;
@@ -149,8 +150,8 @@ TEST(unwind_walk_leaves_an_aarch64_signal_frame)
     CHECK(!f[2].is_return);
     CHECK_EQ(f[3].pc, 0x1310);
     CHECK(f[3].is_return);
-    unw_space_free(s);
-    unw_table_free(t);
+    cfi_space_free(s);
+    cfi_table_free(t);
     buf_release(&b);
     buf_release(&elf);
 }

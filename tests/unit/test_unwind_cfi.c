@@ -3,8 +3,8 @@
 #include "test.h"
 
 #include "base/buf.h"
-#include "unwind/unw_cfi.h"
-#include "unwind/unw_table.h"
+#include "cfi/cfi_read.h"
+#include "cfi/cfi_table.h"
 
 enum { CODE = 0x10000, CODE_END = 0x400000, SECTION = 0x500000 };
 
@@ -63,10 +63,10 @@ static void fde(size_t cie_at, uint64_t start, uint64_t size, const uint8_t *ops
     buf_release(&b);
 }
 
-static struct unw_elf elf_of_section(bool is_eh)
+static struct cfi_elf elf_of_section(bool is_eh)
 {
-    struct unw_elf elf = { .machine = &unw_x86_64, .file.n_segments = 1 };
-    struct unw_section s = { section.data, section.n, SECTION };
+    struct cfi_elf elf = { .machine = &unw_x86_64, .file.n_segments = 1 };
+    struct cfi_section s = { section.data, section.n, SECTION };
 
     elf.file.segment[0] = (struct elf_segment){ 0, CODE_END - CODE, CODE, CODE_END - CODE, true };
     *(is_eh ? &elf.eh_frame : &elf.debug_frame) = s;
@@ -76,9 +76,9 @@ static struct unw_elf elf_of_section(bool is_eh)
 static struct unw_body compile(bool is_eh)
 {
     static struct unw_body made; /* kept, so that no leak is seen */
-    struct unw_elf elf = elf_of_section(is_eh);
+    struct cfi_elf elf = elf_of_section(is_eh);
 
-    unw_table_compile(&made, &elf);
+    cfi_compile(&made, &elf);
     return made;
 }
 
@@ -228,7 +228,7 @@ TEST(unwind_cfi_reads_every_pointer_encoding)
         { 0x00, 8 }, { 0x04, 8 }, { 0x0c, 8 }, { 0x03, 4 }, { 0x0b, 4 }, { 0x1b, 4 }, { 0x1c, 8 },
         { 0x10, 8 }, { 0x2b, 4 }, { 0x3b, 4 }, { 0x3c, 8 },
     };
-    struct unw_elf elf;
+    struct cfi_elf elf;
     struct unw_body b;
 
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -254,12 +254,12 @@ TEST(unwind_cfi_reads_every_pointer_encoding)
     elf = elf_of_section(true);
     elf.text = 0x700000;
     elf.got = 0x800000;
-    unw_table_compile(&b, &elf);
+    cfi_compile(&b, &elf);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         CHECK_EQ(at(&b, CODE + i * 0x40).cfa_off, 8);
         CHECK_EQ(at(&b, CODE + i * 0x40 + 1).cfa_off, 16);
     }
-    unw_body_release(&b);
+    cfi_body_release(&b);
 }
 
 TEST(unwind_cfi_reads_debug_frame_and_wide_lengths)
@@ -355,15 +355,15 @@ TEST(unwind_cfi_survives_a_cut_at_every_byte)
             BYTES(0x41, 0x0e, 16, 0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0x00));
     whole = section.n;
     for (section.n = 0; section.n < whole; section.n++) {
-        struct unw_elf elf = elf_of_section(true);
+        struct cfi_elf elf = elf_of_section(true);
         unsigned char *copy = malloc(section.n + !section.n); /* exact, for the sanitizers */
         struct unw_body b;
 
         memcpy(copy, section.data, section.n);
         elf.eh_frame.data = copy;
-        unw_table_compile(&b, &elf);
+        cfi_compile(&b, &elf);
         CHECK(unw_body_row(&b, CODE) == NULL || at(&b, CODE).cfa_off == 8);
-        unw_body_release(&b);
+        cfi_body_release(&b);
         free(copy);
     }
 }

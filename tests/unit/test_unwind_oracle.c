@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "unw_self.h"
-#include "unwind/unw_table.h"
+#include "cfi/cfi_table.h"
 
 /* Rules are compared by what they compute from made-up registers over made-up memory. */
 enum { SP_VALUE = 0x7ffe1230, FP_VALUE = 0x7fff4560, BX_VALUE = 0x1122330, R10_VALUE = 0x3344550 };
@@ -215,18 +215,18 @@ static unsigned long compare_file(const char *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     Dwarf_CFI *cfi = elf ? dwarf_getcfi_elf(elf) : NULL;
-    struct unw_table *table = cfi ? unw_table_open(fd, NULL, 0, NULL) : NULL;
-    struct unw_table_info info;
+    struct unw_table *table = cfi ? cfi_table_open(fd, NULL, 0, NULL) : NULL;
+    struct cfi_table_info info;
 
     if (table) {
-        info = unw_table_info(table);
+        info = cfi_table_info(table);
         for (uint64_t a = info.low; a < info.high;)
             a = compare_at(&t, cfi, unw_machine_of(info.arch), table, a);
         printf("# %s: %lu rows, %lu not followed, %lu bytes in gaps\n", path, t.rows,
                t.not_followed, t.gaps);
         CHECK(t.not_followed * 50 <= t.rows + 500); /* 2 % */
     }
-    unw_table_free(table);
+    cfi_table_free(table);
     if (cfi)
         dwarf_cfi_end(cfi);
     elf_end(elf);

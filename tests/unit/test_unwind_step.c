@@ -186,7 +186,7 @@ static void step_all(struct stepper *s)
 /* MOST_FAILED per thousand: a C library of another day may have code its CFI does not fit. */
 static void step_through(void (*work)(void), unsigned most_failed)
 {
-    struct stepper s = { .space = unw_self_space(), .cache = unw_cache_new(),
+    struct stepper s = { .space = unw_self_space(), .cache = cfi_cache_new(),
                          .stack_top = unw_self_stack_top() };
     int status;
 

@@ -14,7 +14,7 @@
 #include "base/cache.h"
 #include "base/map.h"
 #include "unw_self.h"
-#include "unwind/unw_table.h"
+#include "cfi/cfi_table.h"
 
 static const uint8_t build_id[] = { 0xab, 0xcd, 0x01, 0x02, 0x03 };
 
@@ -56,9 +56,9 @@ static const char *cache_file(void)
     return path;
 }
 
-static void check_same_tables(const struct unw_table *a, const struct unw_table *b)
+static void check_same_tables(struct unw_table *a, struct unw_table *b)
 {
-    struct unw_table_info x = unw_table_info(a), y = unw_table_info(b);
+    struct cfi_table_info x = cfi_table_info(a), y = cfi_table_info(b);
 
     CHECK(x.rows == y.rows && x.rules == y.rules && x.low == y.low && x.high == y.high);
     for (uint64_t at = x.low; at < x.high; at += 61) {
@@ -75,28 +75,28 @@ TEST(unwind_table_comes_back_from_the_cache)
     struct unw_table *built, *cached;
 
     use_own_cache();
-    built = unw_table_open(fd, build_id, sizeof build_id, NULL);
+    built = cfi_table_open(fd, build_id, sizeof build_id, NULL);
     CHECK(built != NULL);
-    CHECK(!unw_table_info(built).from_cache);
-    cached = unw_table_open(fd, build_id, sizeof build_id, NULL);
+    CHECK(!cfi_table_info(built).from_cache);
+    cached = cfi_table_open(fd, build_id, sizeof build_id, NULL);
     close(fd); /* the tables keep what they need */
-    CHECK(unw_table_info(cached).from_cache);
-    CHECK(unw_table_info(cached).rows > 1000);
+    CHECK(cfi_table_info(cached).from_cache);
+    CHECK(cfi_table_info(cached).rows > 1000);
     check_same_tables(built, cached);
-    unw_table_free(built);
-    unw_table_free(cached);
+    cfi_table_free(built);
+    cfi_table_free(cached);
 }
 
 TEST(unwind_table_rebuilds_a_damaged_cache_file)
 {
     int fd = open_libc();
-    struct unw_table *good = unw_table_open(fd, NULL, 0, NULL), *t;
+    struct unw_table *good = cfi_table_open(fd, NULL, 0, NULL), *t;
     struct map m = { 0 };
     struct err e = { 0 };
 
     use_own_cache();
-    unw_table_prepare(t = unw_table_open(fd, build_id, sizeof build_id, NULL));
-    unw_table_free(t);
+    cfi_table_prepare(t = cfi_table_open(fd, build_id, sizeof build_id, NULL));
+    cfi_table_free(t);
     CHECK_EQ(map_open(&m, cache_file(), &e), 0);
     for (int i = 0; i < 8; i++) {
         size_t n = m.size, at = i < 4 ? (size_t)i * 16 : n / 8 * (size_t)i;
@@ -108,16 +108,16 @@ TEST(unwind_table_rebuilds_a_damaged_cache_file)
             n -= 4;
         CHECK_EQ(map_write_file(cache_file(), copy, n, &e), 0);
         free(copy);
-        t = unw_table_open(fd, build_id, sizeof build_id, NULL);
-        CHECK(!unw_table_info(t).from_cache);
+        t = cfi_table_open(fd, build_id, sizeof build_id, NULL);
+        CHECK(!cfi_table_info(t).from_cache);
         check_same_tables(good, t);
-        unw_table_free(t);
-        t = unw_table_open(fd, build_id, sizeof build_id, NULL);
-        CHECK(unw_table_info(t).from_cache); /* written anew */
-        unw_table_free(t);
+        cfi_table_free(t);
+        t = cfi_table_open(fd, build_id, sizeof build_id, NULL);
+        CHECK(cfi_table_info(t).from_cache); /* written anew */
+        cfi_table_free(t);
     }
     map_close(&m);
-    unw_table_free(good);
+    cfi_table_free(good);
     close(fd);
 }
 
@@ -127,9 +127,9 @@ TEST(unwind_table_works_where_the_cache_cannot_be_written)
     struct unw_table *t;
 
     setenv("FATHOM_CACHE", "/dev/null/none", 1);
-    t = unw_table_open(fd, build_id, sizeof build_id, NULL);
-    CHECK(unw_table_info(t).rows > 1000);
-    unw_table_free(t);
+    t = cfi_table_open(fd, build_id, sizeof build_id, NULL);
+    CHECK(cfi_table_info(t).rows > 1000);
+    cfi_table_free(t);
     close(fd);
 }
 
@@ -148,14 +148,14 @@ TEST(unwind_table_of_a_file_cut_short_is_not_kept)
     path = test_file(m.data, m.size);
     map_close(&m);
     fd = open(path, O_RDWR | O_CLOEXEC);
-    t = unw_table_open(fd, build_id, sizeof build_id, NULL);
+    t = cfi_table_open(fd, build_id, sizeof build_id, NULL);
     CHECK(t != NULL);
     CHECK_EQ(ftruncate(fd, 5000), 0);
-    unw_table_prepare(t);
-    CHECK_EQ(unw_table_info(t).rows, 0);
+    cfi_table_prepare(t);
+    CHECK_EQ(cfi_table_info(t).rows, 0);
     cache_dir(dir, sizeof dir, "unwind");
     CHECK(access(dir, F_OK) != 0);
-    unw_table_free(t);
+    cfi_table_free(t);
     close(fd);
 }
 
@@ -165,19 +165,19 @@ TEST(unwind_table_refuses_what_is_not_elf_of_a_known_machine)
     struct unw_table *t;
     struct err e = { 0 };
 
-    CHECK(unw_table_build(bytes, sizeof bytes, &e) == NULL);
+    CHECK(cfi_table_build(bytes, sizeof bytes, &e) == NULL);
     CHECK_STR(e.msg, "not a 64-bit little-endian ELF file");
-    CHECK(unw_table_build(bytes, 3, NULL) == NULL);
+    CHECK(cfi_table_build(bytes, 3, NULL) == NULL);
     memset(bytes, 0, sizeof bytes);
     memcpy(bytes, ELFMAG "\2\1\1", 7);
     bytes[18] = 243; /* RISC-V */
     e = (struct err){ 0 };
-    CHECK(unw_table_build(bytes, sizeof bytes, &e) == NULL);
+    CHECK(cfi_table_build(bytes, sizeof bytes, &e) == NULL);
     CHECK(strstr(e.msg, "another machine") != NULL);
     bytes[18] = EM_X86_64;
-    t = unw_table_build(bytes, sizeof bytes, NULL);
-    CHECK_EQ(unw_table_info(t).rows, 0);
-    unw_table_free(t);
+    t = cfi_table_build(bytes, sizeof bytes, NULL);
+    CHECK_EQ(cfi_table_info(t).rows, 0);
+    cfi_table_free(t);
 }
 
 static struct buf elf_with_compressed_frame(const struct buf *frame, uint64_t claimed)
@@ -209,18 +209,18 @@ TEST(unwind_table_reads_compressed_debug_frame)
     buf_u64(&frame, 0x1100);
     buf_u64(&frame, 0x20);
     elf = elf_with_compressed_frame(&frame, frame.n);
-    t = unw_table_build(elf.data, elf.n, NULL);
+    t = cfi_table_build(elf.data, elf.n, NULL);
     CHECK(t != NULL && unw_table_rule(t, 0x1100) != NULL);
     CHECK_EQ(unw_table_rule(t, 0x1110)->cfa_off, 8);
     CHECK(unw_table_rule(t, 0x1120) == NULL);
-    unw_table_free(t);
+    cfi_table_free(t);
     for (size_t n = 0; n < elf.n; n++) /* cut anywhere: no harm */
-        unw_table_free(unw_table_build(elf.data, n, NULL));
+        cfi_table_free(cfi_table_build(elf.data, n, NULL));
     buf_release(&elf);
     elf = elf_with_compressed_frame(&frame, (uint64_t)1 << 60);
-    t = unw_table_build(elf.data, elf.n, NULL);
-    CHECK_EQ(unw_table_info(t).rows, 0);
-    unw_table_free(t);
+    t = cfi_table_build(elf.data, elf.n, NULL);
+    CHECK_EQ(cfi_table_info(t).rows, 0);
+    cfi_table_free(t);
     buf_release(&elf);
     buf_release(&frame);
 }
@@ -237,43 +237,43 @@ static uint32_t module_at(const struct unw_space *s, uint64_t address)
 
 TEST(unwind_space_replaces_what_was_mapped)
 {
-    struct unw_space *s = unw_space_new(UNW_X86_64), *copy;
+    struct unw_space *s = cfi_space_new(UNW_X86_64), *copy;
 
     CHECK(unw_space_find(s, 5) == NULL);
-    unw_space_map(s, 100, 200, 0, NULL, 1);
-    unw_space_map(s, 300, 400, 0, NULL, 3);
-    unw_space_map(s, 200, 300, 0, NULL, 2);
+    cfi_space_map(s, 100, 200, 0, NULL, 1);
+    cfi_space_map(s, 300, 400, 0, NULL, 3);
+    cfi_space_map(s, 200, 300, 0, NULL, 2);
     CHECK_EQ(module_at(s, 99), 0);
     CHECK_EQ(module_at(s, 100), 1);
     CHECK_EQ(module_at(s, 199), 1);
     CHECK_EQ(module_at(s, 200), 2);
     CHECK_EQ(module_at(s, 399), 3);
     CHECK_EQ(module_at(s, 400), 0);
-    unw_space_map(s, 140, 160, 7, NULL, 4); /* inside one */
+    cfi_space_map(s, 140, 160, 7, NULL, 4); /* inside one */
     CHECK_EQ(module_at(s, 139), 1);
     CHECK_EQ(module_at(s, 140), 4);
     CHECK_EQ(unw_space_find(s, 140)->bias, 7);
     CHECK_EQ(module_at(s, 160), 1);
-    copy = unw_space_copy(s);
-    unw_space_map(s, 150, 350, 0, NULL, 5); /* over several */
+    copy = cfi_space_copy(s);
+    cfi_space_map(s, 150, 350, 0, NULL, 5); /* over several */
     CHECK_EQ(module_at(s, 149), 4);
     CHECK_EQ(module_at(s, 150), 5);
     CHECK_EQ(module_at(s, 349), 5);
     CHECK_EQ(module_at(s, 350), 3);
     CHECK_EQ(module_at(copy, 200), 2);
-    unw_space_unmap(s, 0, 1000);
+    cfi_space_unmap(s, 0, 1000);
     CHECK_EQ(module_at(s, 140), 0);
-    unw_space_map(s, 10, 10, 0, NULL, 6); /* empty */
+    cfi_space_map(s, 10, 10, 0, NULL, 6); /* empty */
     CHECK_EQ(module_at(s, 10), 0);
     CHECK_EQ(module_at(copy, 140), 4);
-    unw_space_free(s);
-    unw_space_free(copy);
+    cfi_space_free(s);
+    cfi_space_free(copy);
 }
 
 /* Random maps and unmaps against an array of one entry per address. */
 TEST(unwind_space_agrees_with_a_simple_model)
 {
-    struct unw_space *s = unw_space_new(UNW_X86_64);
+    struct unw_space *s = cfi_space_new(UNW_X86_64);
     uint32_t model[256] = { 0 }, seed = 7;
 
     for (uint32_t i = 1; i <= 3000; i++) {
@@ -284,15 +284,15 @@ TEST(unwind_space_agrees_with_a_simple_model)
         end = start + (seed >> 16 & 31);
         end = end > 256 ? 256 : end;
         if (seed >> 30 == 0)
-            unw_space_unmap(s, start, end);
+            cfi_space_unmap(s, start, end);
         else
-            unw_space_map(s, start, end, 0, NULL, i);
+            cfi_space_map(s, start, end, 0, NULL, i);
         for (uint32_t a = start; a < end; a++)
             model[a] = seed >> 30 == 0 ? 0 : i;
         for (uint32_t a = 0; a < 256; a++)
             CHECK_EQ(module_at(s, a), model[a]);
     }
-    unw_space_free(s);
+    cfi_space_free(s);
 }
 
 /* --- no rule --- */
@@ -311,13 +311,13 @@ static size_t walk_words(struct unw_space *s, struct unw_regs regs, const uint64
 
 TEST(unwind_walk_falls_back_on_frame_pointers)
 {
-    struct unw_space *s = unw_space_new(UNW_X86_64);
+    struct unw_space *s = cfi_space_new(UNW_X86_64);
     uint64_t w[TOP] = { 0 };
     struct unw_regs regs = { .pc = JIT + 5, .sp = 0x7000, .fp = 0x7000 + 4 * 8 };
     struct unw_frame f[16];
     enum unw_end end;
 
-    unw_space_map(s, JIT, JIT + 0x1000, 0, NULL, 1);
+    cfi_space_map(s, JIT, JIT + 0x1000, 0, NULL, 1);
     w[4] = 0x7000 + 10 * 8;
     w[5] = JIT + 0x100;
     w[10] = 0x7000 + 20 * 8;
@@ -340,46 +340,46 @@ TEST(unwind_walk_falls_back_on_frame_pointers)
     w[11] = 0x123456789; /* no code there */
     CHECK_EQ(walk_words(s, regs, w, f, &end), 2);
     CHECK_EQ(end, UNW_LOST);
-    unw_space_free(s);
+    cfi_space_free(s);
 }
 
 TEST(unwind_walk_finds_the_caller_of_a_leaf_without_rules)
 {
-    struct unw_space *s = unw_space_new(UNW_X86_64);
+    struct unw_space *s = cfi_space_new(UNW_X86_64);
     uint64_t w[TOP] = { JIT + 0x100, 1, 2, 3 };
     struct unw_regs regs = { .pc = 0, .sp = 0x7000, .fp = 1 }; /* called a null pointer */
     struct unw_frame f[16];
     enum unw_end end;
 
-    unw_space_map(s, JIT, JIT + 0x1000, 0, NULL, 1);
+    cfi_space_map(s, JIT, JIT + 0x1000, 0, NULL, 1);
     CHECK_EQ(walk_words(s, regs, w, f, &end), 2);
     CHECK_EQ(f[1].pc, JIT + 0x100);
     CHECK_EQ(f[1].sp, 0x7008);
     CHECK_EQ(end, UNW_LOST);
-    unw_space_free(s);
+    cfi_space_free(s);
 }
 
 TEST(unwind_cache_forgets_what_was_unmapped)
 {
-    struct unw_space *s = unw_space_new(UNW_X86_64);
-    struct unw_cache *c = unw_cache_new();
+    struct unw_space *s = cfi_space_new(UNW_X86_64);
+    struct unw_cache *c = cfi_cache_new();
     uint64_t w[TOP] = { JIT + 0x100 };
     struct unw_regs regs = { .pc = JIT + 5, .sp = 0x7000, .fp = 1 };
     struct unw_stack stack = { 0x7000, (const unsigned char *)w, sizeof w };
     struct unw_frame f[16];
     size_t n;
 
-    unw_space_map(s, JIT, JIT + 0x1000, 0, NULL, 1);
+    cfi_space_map(s, JIT, JIT + 0x1000, 0, NULL, 1);
     unw_walk(s, c, regs, &stack, f, 16, &n);
     CHECK_EQ(n, 2);
-    unw_space_map(s, JIT * 4, JIT * 5, 0, NULL, 2); /* elsewhere: nothing is forgotten */
+    cfi_space_map(s, JIT * 4, JIT * 5, 0, NULL, 2); /* elsewhere: nothing is forgotten */
     unw_walk(s, c, regs, &stack, f, 16, &n);
     CHECK_EQ(n, 2);
     CHECK_EQ(unw_cache_stats(c)->cache_hits, 2);
-    unw_space_unmap(s, JIT, JIT + 0x1000);
+    cfi_space_unmap(s, JIT, JIT + 0x1000);
     unw_walk(s, c, regs, &stack, f, 16, &n);
     CHECK_EQ(n, 1);
     CHECK_EQ(unw_cache_stats(c)->cache_hits, 2);
-    unw_cache_free(c);
-    unw_space_free(s);
+    cfi_cache_free(c);
+    cfi_space_free(s);
 }

@@ -27,7 +27,7 @@ static void prepare(void)
 
     backtrace(warm, 4); /* loads libgcc, which must be in the space */
     space = unw_self_space();
-    cache = unw_cache_new();
+    cache = cfi_cache_new();
     stack_top = unw_self_stack_top();
     CHECK(stack_top != 0);
 }

@@ -9,11 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/elf_file.h"
+
 static void map_one(struct unw_space *s, const char *line)
 {
     char perms[8] = "", path[4096] = "";
     unsigned long start, end, offset;
     struct unw_table *t = NULL;
+    struct elf_file elf;
     uint64_t bias;
     int fd;
 
@@ -22,23 +25,23 @@ static void map_one(struct unw_space *s, const char *line)
         return;
     bias = start - offset;
     if (strcmp(path, "[vdso]") == 0) {
-        t = unw_table_build((const void *)start, end - start, NULL);
+        t = cfi_table_build((const void *)start, end - start, NULL);
         bias = start;
     } else if (path[0] == '/' && (fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
-        t = unw_table_open(fd, NULL, 0, NULL);
+        t = cfi_table_open(fd, NULL, 0, NULL);
+        if (t && elf_file_read(&elf, fd))
+            bias = start - elf_file_address(&elf, offset);
         close(fd);
-        if (t)
-            unw_table_bias(t, start, offset, &bias);
     }
-    unw_space_map(s, start, end, bias, t, 0);
+    cfi_space_map(s, start, end, bias, t, 0);
 }
 
 struct unw_space *unw_self_space(void)
 {
 #ifdef __aarch64__
-    struct unw_space *s = unw_space_new(UNW_AARCH64);
+    struct unw_space *s = cfi_space_new(UNW_AARCH64);
 #else
-    struct unw_space *s = unw_space_new(UNW_X86_64);
+    struct unw_space *s = cfi_space_new(UNW_X86_64);
 #endif
     FILE *f = fopen("/proc/self/maps", "r");
     char line[4400];

@@ -4,7 +4,7 @@
 #define FATHOM_TESTS_UNW_SELF_H
 
 #include "base/buf.h"
-#include "unwind/unwind.h"
+#include "cfi/cfi.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define UNW_SELF_SANITIZED

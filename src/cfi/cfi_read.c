@@ -1,7 +1,7 @@
-/* unw_cfi.c - CIEs and FDEs of .eh_frame and .debug_frame.  One linear pass; the sorted
+/* cfi_read.c - CIEs and FDEs of .eh_frame and .debug_frame.  One linear pass; the sorted
  * .eh_frame_hdr is not used, since it may be absent or lie.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/unw_cfi.h"
+#include "cfi/cfi_read.h"
 
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static uint64_t pointer_value(struct cursor *c, uint8_t encoding, bool *ok)
     }
 }
 
-uint64_t unw_cfi_pointer(const struct unw_elf *elf, const struct unw_section *section,
+uint64_t cfi_pointer(const struct cfi_elf *elf, const struct cfi_section *section,
                          struct cursor *c, uint8_t encoding, bool *ok)
 {
     uint64_t here = section->address + (uint64_t)(c->p - section->data);
@@ -40,7 +40,7 @@ uint64_t unw_cfi_pointer(const struct unw_elf *elf, const struct unw_section *se
 }
 
 /* The augmentation letters of a 'z' CIE, whose data is DATA. */
-static bool cie_letters(const struct unw_cfi *cfi, struct unw_cie *cie, const char *letters,
+static bool cie_letters(const struct cfi *cfi, struct cfi_cie *cie, const char *letters,
                         struct cursor data)
 {
     bool ok = true;
@@ -54,7 +54,7 @@ static bool cie_letters(const struct unw_cfi *cfi, struct unw_cie *cie, const ch
         case 'P': {
             uint8_t encoding = cur_u8(&data) & 0x7f;
 
-            unw_cfi_pointer(cfi->elf, cie->section, &data, encoding, &ok);
+            cfi_pointer(cfi->elf, cie->section, &data, encoding, &ok);
             break;
         }
         default: return false;
@@ -63,7 +63,7 @@ static bool cie_letters(const struct unw_cfi *cfi, struct unw_cie *cie, const ch
 }
 
 /* The body of a CIE after its id. */
-static bool cie_parse(const struct unw_cfi *cfi, struct unw_cie *cie, struct cursor c)
+static bool cie_parse(const struct cfi *cfi, struct cfi_cie *cie, struct cursor c)
 {
     uint8_t version = cur_u8(&c);
     const char *letters = cur_cstr(&c);
@@ -89,10 +89,10 @@ static bool cie_parse(const struct unw_cfi *cfi, struct unw_cie *cie, struct cur
         return false;
     }
     cie->initial = cfi->elf->machine->initial;
-    return !c.failed && unw_cfa_initial(cfi, cie, c);
+    return !c.failed && cfi_run_initial(cfi, cie, c);
 }
 
-static uint32_t cie_find(const struct unw_cfi *cfi, uint64_t offset)
+static uint32_t cie_find(const struct cfi *cfi, uint64_t offset)
 {
     size_t n = cfi->cies.n, at;
 
@@ -103,24 +103,24 @@ static uint32_t cie_find(const struct unw_cfi *cfi, uint64_t offset)
     return at < n && cfi->cies.v[at].offset == offset ? (uint32_t)at : NO_CIE;
 }
 
-static bool fde_add(struct unw_cfi *cfi, const struct unw_section *section, uint64_t cie_offset,
+static bool fde_add(struct cfi *cfi, const struct cfi_section *section, uint64_t cie_offset,
                     struct cursor c)
 {
     uint32_t at = cie_find(cfi, cie_offset);
-    const struct unw_cie *cie;
-    struct unw_fde fde = { .cie = at, .order = (uint32_t)cfi->fdes.n };
+    const struct cfi_cie *cie;
+    struct cfi_fde fde = { .cie = at, .order = (uint32_t)cfi->fdes.n };
     uint64_t size;
     bool ok = true;
 
     if (at == NO_CIE || !cfi->cies.v[at].usable)
         return false;
     cie = &cfi->cies.v[at];
-    fde.start = unw_cfi_pointer(cfi->elf, section, &c, cie->encoding, &ok);
+    fde.start = cfi_pointer(cfi->elf, section, &c, cie->encoding, &ok);
     size = pointer_value(&c, cie->encoding & 0x0f, &ok);
     if (cie->sized)
         cur_skip(&c, cur_uleb(&c));
     if (!ok || c.failed || size == 0 || size > UINT32_MAX || cur_left(&c) > UINT32_MAX ||
-        !unw_elf_is_code(cfi->elf, fde.start, size))
+        !cfi_elf_is_code(cfi->elf, fde.start, size))
         return false;
     fde.size = (uint32_t)size;
     fde.ops = c.p;
@@ -130,7 +130,7 @@ static bool fde_add(struct unw_cfi *cfi, const struct unw_section *section, uint
 }
 
 /* One entry, a CIE or an FDE; C is past its length, OFFSET is of the entry. */
-static bool entry_add(struct unw_cfi *cfi, const struct unw_section *section, bool is_eh,
+static bool entry_add(struct cfi *cfi, const struct cfi_section *section, bool is_eh,
                       bool wide, uint64_t offset, struct cursor c)
 {
     uint64_t id_at = (uint64_t)(c.p - section->data);
@@ -140,7 +140,7 @@ static bool entry_add(struct unw_cfi *cfi, const struct unw_section *section, bo
     if (c.failed)
         return false;
     if (id == none) {
-        struct unw_cie cie = { .section = section, .offset = offset };
+        struct cfi_cie cie = { .section = section, .offset = offset };
 
         cie.usable = cie_parse(cfi, &cie, c);
         *vec_add(&cfi->cies) = cie;
@@ -149,7 +149,7 @@ static bool entry_add(struct unw_cfi *cfi, const struct unw_section *section, bo
     return fde_add(cfi, section, is_eh ? id_at - id : id, c);
 }
 
-void unw_cfi_read(struct unw_cfi *cfi, const struct unw_section *section, bool is_eh)
+void cfi_read(struct cfi *cfi, const struct cfi_section *section, bool is_eh)
 {
     struct cursor c = cursor_of(section->data, section->size);
 
@@ -172,7 +172,7 @@ void unw_cfi_read(struct unw_cfi *cfi, const struct unw_section *section, bool i
     }
 }
 
-void unw_cfi_release(struct unw_cfi *cfi)
+void cfi_release(struct cfi *cfi)
 {
     vec_release(&cfi->cies);
     vec_release(&cfi->fdes);

@@ -1,6 +1,6 @@
-/* unw_elf.c - see unw_elf.h.  Damage in one section costs that section only.
+/* cfi_elf.c - see cfi_elf.h.  Damage in one section costs that section only.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/unw_elf.h"
+#include "cfi/cfi_elf.h"
 
 #include <elf.h>
 #include <string.h>
@@ -10,19 +10,21 @@
 #include "base/cursor.h"
 
 /* zlib cannot expand more than about 1032 times; zstd can, but no compiler's output does. */
-enum { MOST_EXPANSION = 1100 };
+enum { MOST_EXPANSION = 1100, COMPRESS_ZSTD = 2 /* older elf.h files have no name for it */ };
+/* Twenty times the largest seen; a sparse file may claim more than any machine has. */
+static const uint64_t MOST_SECTION = (uint64_t)1 << 31;
 
 /* N bytes of the file at OFFSET, or NULL. */
-static const unsigned char *elf_bytes(struct unw_elf *elf, uint64_t offset, uint64_t n)
+static const unsigned char *elf_bytes(struct cfi_elf *elf, uint64_t offset, uint64_t n)
 {
     unsigned char *p;
 
-    if (offset > elf->file.size || n > elf->file.size - offset || n == 0)
+    if (offset > elf->file.size || n > elf->file.size - offset || n == 0 || n > MOST_SECTION)
         return NULL;
     if (elf->file.image)
         return elf->file.image + offset;
-    p = arena_alloc(&elf->arena, n);
-    return elf_file_bytes(&elf->file, offset, n, p) ? p : NULL;
+    p = arena_try_alloc(&elf->arena, n);
+    return p && elf_file_bytes(&elf->file, offset, n, p) ? p : NULL;
 }
 
 static const struct unw_machine *elf_machine(unsigned number)
@@ -46,27 +48,28 @@ static bool inflate_all(const unsigned char *from, size_t n, unsigned type, unsi
 }
 
 /* Bytes compressed by TYPE that expand to SIZE. */
-static struct unw_section elf_expand(struct unw_elf *elf, struct cursor c, uint64_t size,
+static struct cfi_section elf_expand(struct cfi_elf *elf, struct cursor c, uint64_t size,
                                      unsigned type)
 {
     size_t n = cur_left(&c);
     unsigned char *to;
 
-    if (c.failed || size == 0 || size / MOST_EXPANSION > n || (type != 1 && type != 2))
-        return (struct unw_section){ 0 };
-    to = arena_alloc(&elf->arena, size);
-    if (!inflate_all(c.p, n, type, to, size))
-        return (struct unw_section){ 0 };
-    return (struct unw_section){ to, size, 0 };
+    if (c.failed || size == 0 || size / MOST_EXPANSION > n || size > MOST_SECTION ||
+        (type != ELFCOMPRESS_ZLIB && type != COMPRESS_ZSTD))
+        return (struct cfi_section){ 0 };
+    to = arena_try_alloc(&elf->arena, size);
+    if (!to || !inflate_all(c.p, n, type, to, size))
+        return (struct cfi_section){ 0 };
+    return (struct cfi_section){ to, size, 0 };
 }
 
-static struct unw_section section_bytes(struct unw_elf *elf, const struct elf_section *s)
+static struct cfi_section section_bytes(struct cfi_elf *elf, const struct elf_section *s)
 {
     const unsigned char *p = elf_bytes(elf, s->offset, s->size);
     struct cursor c = cursor_of(p, p ? s->size : 0);
 
     if (!p)
-        return (struct unw_section){ 0 };
+        return (struct cfi_section){ 0 };
     if (s->flags & SHF_COMPRESSED) {
         uint32_t type = cur_u32(&c);
         uint64_t size;
@@ -81,13 +84,13 @@ static struct unw_section section_bytes(struct unw_elf *elf, const struct elf_se
         uint64_t size = __builtin_bswap64(cur_u64(&c));
 
         if (!magic || memcmp(magic, "ZLIB", 4) != 0)
-            return (struct unw_section){ 0 };
+            return (struct cfi_section){ 0 };
         return elf_expand(elf, c, size, ELFCOMPRESS_ZLIB);
     }
-    return (struct unw_section){ p, s->size, s->address };
+    return (struct cfi_section){ p, s->size, s->address };
 }
 
-static void take_section(struct unw_elf *elf, const struct elf_section *s)
+static void take_section(struct cfi_elf *elf, const struct elf_section *s)
 {
     if (strcmp(s->name, ".text") == 0)
         elf->text = s->address;
@@ -104,7 +107,7 @@ static void take_section(struct unw_elf *elf, const struct elf_section *s)
 
 /* No section headers: .eh_frame_hdr points at .eh_frame, whose end is not said.  The linkers
  * put it right behind the header, so the rest of the file is an upper bound. */
-static void elf_from_hdr(struct unw_elf *elf)
+static void elf_from_hdr(struct cfi_elf *elf)
 {
     const struct elf_segment *hdr = &elf->file.eh_frame_hdr;
     const unsigned char *p = elf_bytes(elf, hdr->offset, 8);
@@ -122,7 +125,7 @@ static void elf_from_hdr(struct unw_elf *elf)
     elf->eh_frame.address = hdr->address + 4 + (uint64_t)(int64_t)relative;
 }
 
-int unw_elf_open(struct unw_elf *elf, int fd, const void *image, size_t size, struct err *e)
+int cfi_elf_open(struct cfi_elf *elf, int fd, const void *image, size_t size, struct err *e)
 {
     if (!(image ? elf_file_read_image(&elf->file, image, size) : elf_file_read(&elf->file, fd)))
         return err_set(e, ERR_FORMAT, "not a 64-bit little-endian ELF file");
@@ -132,7 +135,7 @@ int unw_elf_open(struct unw_elf *elf, int fd, const void *image, size_t size, st
     return 0;
 }
 
-void unw_elf_read_sections(struct unw_elf *elf)
+void cfi_elf_read_sections(struct cfi_elf *elf)
 {
     struct elf_section s;
 
@@ -143,12 +146,12 @@ void unw_elf_read_sections(struct unw_elf *elf)
         elf_from_hdr(elf);
 }
 
-void unw_elf_release(struct unw_elf *elf)
+void cfi_elf_release(struct cfi_elf *elf)
 {
     arena_release(&elf->arena);
 }
 
-bool unw_elf_is_code(const struct unw_elf *elf, uint64_t start, uint64_t size)
+bool cfi_elf_is_code(const struct cfi_elf *elf, uint64_t start, uint64_t size)
 {
     for (size_t i = 0; i < elf->file.n_segments; i++) {
         const struct elf_segment *s = &elf->file.segment[i];

@@ -1,14 +1,14 @@
-/* unw_cfi.h - DWARF call-frame information: the list of functions (FDEs) of a section, and
+/* cfi_read.h - DWARF call-frame information: the list of functions (FDEs) of a section, and
  * the interpreter that turns one function's instructions into rows.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FATHOM_UNWIND_UNW_CFI_H
-#define FATHOM_UNWIND_UNW_CFI_H
+#ifndef FATHOM_CFI_CFI_READ_H
+#define FATHOM_CFI_CFI_READ_H
 
 #include "base/mem.h"
-#include "unwind/unw_elf.h"
+#include "cfi/cfi_elf.h"
 
-struct unw_cie {
-    const struct unw_section *section;
+struct cfi_cie {
+    const struct cfi_section *section;
     uint64_t offset;      /* in the section */
     uint64_t code_align;
     int64_t data_align;
@@ -20,7 +20,7 @@ struct unw_cie {
     bool usable;
 };
 
-struct unw_fde {
+struct cfi_fde {
     uint64_t start;
     uint32_t size;
     uint32_t cie;
@@ -29,27 +29,27 @@ struct unw_fde {
     uint32_t order; /* of finding: the first of two for one address wins */
 };
 
-struct unw_cfi {
-    const struct unw_elf *elf;
-    VEC(struct unw_cie) cies;
-    VEC(struct unw_fde) fdes;
+struct cfi {
+    const struct cfi_elf *elf;
+    VEC(struct cfi_cie) cies;
+    VEC(struct cfi_fde) fdes;
     size_t first_cie; /* of the section being read */
     uint64_t dropped; /* entries that made no sense */
 };
 
 /* Append the FDEs of SECTION that describe executable code. */
-void unw_cfi_read(struct unw_cfi *cfi, const struct unw_section *section, bool is_eh);
-void unw_cfi_release(struct unw_cfi *cfi);
+void cfi_read(struct cfi *cfi, const struct cfi_section *section, bool is_eh);
+void cfi_release(struct cfi *cfi);
 /* A pointer of ENCODING at C, which reads SECTION; *OK is cleared when it cannot be known. */
-uint64_t unw_cfi_pointer(const struct unw_elf *elf, const struct unw_section *section,
+uint64_t cfi_pointer(const struct cfi_elf *elf, const struct cfi_section *section,
                          struct cursor *c, uint8_t encoding, bool *ok);
 
 /* Takes a row: RULE holds from ADDRESS on. */
-typedef void unw_cfa_row(void *arg, uint64_t address, const struct unw_rule *rule);
+typedef void cfi_row(void *arg, uint64_t address, const struct unw_rule *rule);
 /* Run the instructions of FDE up to END (the FDE's or less).  The first row is at its start. */
-void unw_cfa_run(const struct unw_cfi *cfi, const struct unw_fde *fde, uint64_t end,
-                 unw_cfa_row *row, void *arg);
+void cfi_run(const struct cfi *cfi, const struct cfi_fde *fde, uint64_t end,
+                 cfi_row *row, void *arg);
 /* Run a CIE's instructions over cie->initial; false when they make no sense. */
-bool unw_cfa_initial(const struct unw_cfi *cfi, struct unw_cie *cie, struct cursor ops);
+bool cfi_run_initial(const struct cfi *cfi, struct cfi_cie *cie, struct cursor ops);
 
 #endif

@@ -1,8 +1,8 @@
-/* unw_elf.h - the call-frame sections of an untrusted ELF file, in memory or behind a file
+/* cfi_elf.h - the call-frame sections of an untrusted ELF file, in memory or behind a file
  * descriptor.  A file is read, not mapped: it may be cut short while we look at it.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FATHOM_UNWIND_UNW_ELF_H
-#define FATHOM_UNWIND_UNW_ELF_H
+#ifndef FATHOM_CFI_CFI_ELF_H
+#define FATHOM_CFI_CFI_ELF_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,25 +13,25 @@
 #include "base/mem.h"
 #include "unwind/unw_machine.h"
 
-struct unw_section {
+struct cfi_section {
     const unsigned char *data; /* NULL when absent */
     size_t size;
     uint64_t address;
 };
 
-struct unw_elf {
+struct cfi_elf {
     struct elf_file file;
     struct arena arena; /* what was read or decompressed */
     const struct unw_machine *machine;
-    struct unw_section eh_frame, debug_frame;
+    struct cfi_section eh_frame, debug_frame;
     uint64_t text, got; /* bases of relative encodings; 0 when absent */
 };
 
 /* Headers of the file at FD, or where IMAGE is not NULL of SIZE bytes there.  ELF starts zeroed;
  * *E is set when it is not an ELF file of a machine we know. */
-int unw_elf_open(struct unw_elf *elf, int fd, const void *image, size_t size, struct err *e);
-void unw_elf_read_sections(struct unw_elf *elf);
-void unw_elf_release(struct unw_elf *elf);
-bool unw_elf_is_code(const struct unw_elf *elf, uint64_t start, uint64_t size);
+int cfi_elf_open(struct cfi_elf *elf, int fd, const void *image, size_t size, struct err *e);
+void cfi_elf_read_sections(struct cfi_elf *elf);
+void cfi_elf_release(struct cfi_elf *elf);
+bool cfi_elf_is_code(const struct cfi_elf *elf, uint64_t start, uint64_t size);
 
 #endif

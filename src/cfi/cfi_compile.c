@@ -1,11 +1,11 @@
-/* unw_compile.c - from the FDEs of a module to its table.  Linear in the size of the CFI:
+/* cfi_compile.c - from the FDEs of a module to its table.  Linear in the size of the CFI:
  * FDEs are radix-sorted by address, then run in order, and rows are appended in place.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "unwind/unw_cfi.h"
-#include "unwind/unw_table.h"
+#include "cfi/cfi_read.h"
+#include "cfi/cfi_table.h"
 
 enum {
     RULE_SLOTS = 1 << 16, /* twice the greatest number of rules */
@@ -81,14 +81,14 @@ struct key {
 
 static int by_start(const void *a, const void *b)
 {
-    const struct unw_fde *x = a, *y = b;
+    const struct cfi_fde *x = a, *y = b;
 
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static bool is_sorted(const struct unw_fde *v, size_t n)
+static bool is_sorted(const struct cfi_fde *v, size_t n)
 {
     for (size_t i = 1; i < n; i++)
         if (by_start(&v[i - 1], &v[i]) > 0)
@@ -114,10 +114,10 @@ static void radix_pass(const struct key *from, struct key *to, size_t n, unsigne
 }
 
 /* Sort by start, finding order second.  Offsets up to 4 GB go by radix, others by qsort. */
-static void sort_fdes(struct unw_cfi *cfi, uint64_t low)
+static void sort_fdes(struct cfi *cfi, uint64_t low)
 {
     size_t n = cfi->fdes.n;
-    struct unw_fde *sorted;
+    struct cfi_fde *sorted;
     struct key *a, *b;
 
     if (is_sorted(cfi->fdes.v, n))
@@ -145,7 +145,7 @@ static void sort_fdes(struct unw_cfi *cfi, uint64_t low)
 }
 
 /* Lowest address; FDEs further away than UNW_TABLE_SPAN are dropped. */
-static uint64_t limit_span(struct unw_cfi *cfi)
+static uint64_t limit_span(struct cfi *cfi)
 {
     uint64_t low = UINT64_MAX;
     size_t kept = 0;
@@ -165,19 +165,19 @@ static uint64_t limit_span(struct unw_cfi *cfi)
 
 /* Run every FDE.  Where two overlap, the one that starts later takes over; of two with one
  * start the first found stays.  Returns the end of the last. */
-static uint64_t run_all(struct builder *b, const struct unw_cfi *cfi)
+static uint64_t run_all(struct builder *b, const struct cfi *cfi)
 {
     uint64_t end = 0;
 
     for (size_t i = 0, next; i < cfi->fdes.n; i = next) {
-        const struct unw_fde *fde = &cfi->fdes.v[i];
+        const struct cfi_fde *fde = &cfi->fdes.v[i];
 
         for (next = i + 1; next < cfi->fdes.n && cfi->fdes.v[next].start == fde->start;)
             next++;
         end = fde->start + fde->size;
         if (next < cfi->fdes.n && cfi->fdes.v[next].start < end)
             end = cfi->fdes.v[next].start;
-        unw_cfa_run(cfi, fde, end, take_row, b);
+        cfi_run(cfi, fde, end, take_row, b);
         if (next == cfi->fdes.n || cfi->fdes.v[next].start - end > PADDING)
             add_row(b, end, 0);
     }
@@ -209,14 +209,14 @@ static void lay_out(struct unw_body *body, const struct builder *b, struct unw_h
     body->rows = (const void *)(p + sizeof h + rules + pages);
 }
 
-void unw_table_compile(struct unw_body *body, const struct unw_elf *elf)
+void cfi_compile(struct unw_body *body, const struct cfi_elf *elf)
 {
-    struct unw_cfi cfi = { .elf = elf };
+    struct cfi cfi = { .elf = elf };
     struct builder *b = mem_zalloc(sizeof *b);
     struct unw_header h = { .magic = UNW_TABLE_MAGIC, .version = UNW_TABLE_VERSION };
 
-    unw_cfi_read(&cfi, &elf->eh_frame, true);
-    unw_cfi_read(&cfi, &elf->debug_frame, false);
+    cfi_read(&cfi, &elf->eh_frame, true);
+    cfi_read(&cfi, &elf->debug_frame, false);
     vec_push(&b->rules, ((struct unw_rule){ 0 }));
     h.arch = elf->machine->arch;
     h.low = b->low = limit_span(&cfi);
@@ -230,5 +230,5 @@ void unw_table_compile(struct unw_body *body, const struct unw_elf *elf)
     vec_release(&b->pages);
     vec_release(&b->rules);
     free(b);
-    unw_cfi_release(&cfi);
+    cfi_release(&cfi);
 }

@@ -1,21 +1,21 @@
-/* unw_cfa.c - the call-frame instruction interpreter (DWARF 5, 6.4.2).  Its state is one
+/* cfi_run.c - the call-frame instruction interpreter (DWARF 5, 6.4.2).  Its state is one
  * unw_rule: only sp, fp, bx and the return address are
  * followed.  SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/unw_cfi.h"
+#include "cfi/cfi_read.h"
 
 enum { REMEMBERED = 32 }; /* compilers nest two or three deep */
 
 struct cfa_state {
-    const struct unw_cfi *cfi;
+    const struct cfi *cfi;
     const struct unw_machine *machine;
-    const struct unw_cie *cie;
+    const struct cfi_cie *cie;
     struct cursor c;
     uint64_t loc, end;
     struct unw_rule rule;
     struct unw_rule remembered[REMEMBERED];
     unsigned depth;
     bool failed;
-    unw_cfa_row *row; /* NULL while a CIE runs */
+    cfi_row *row; /* NULL while a CIE runs */
     void *arg;
     struct unw_rule last; /* given to row */
     bool any;
@@ -257,7 +257,7 @@ static void advance(struct cfa_state *s, uint64_t delta)
 static void set_loc(struct cfa_state *s)
 {
     bool ok = true;
-    uint64_t to = unw_cfi_pointer(s->cfi->elf, s->cie->section, &s->c, s->cie->encoding, &ok);
+    uint64_t to = cfi_pointer(s->cfi->elf, s->cie->section, &s->c, s->cie->encoding, &ok);
 
     if (!ok)
         s->failed = true;
@@ -349,7 +349,7 @@ static void run(struct cfa_state *s)
     }
 }
 
-bool unw_cfa_initial(const struct unw_cfi *cfi, struct unw_cie *cie, struct cursor ops)
+bool cfi_run_initial(const struct cfi *cfi, struct cfi_cie *cie, struct cursor ops)
 {
     struct cfa_state s;
 
@@ -367,8 +367,8 @@ bool unw_cfa_initial(const struct unw_cfi *cfi, struct unw_cie *cie, struct curs
     return !s.failed && !s.c.failed;
 }
 
-void unw_cfa_run(const struct unw_cfi *cfi, const struct unw_fde *fde, uint64_t end,
-                 unw_cfa_row *row, void *arg)
+void cfi_run(const struct cfi *cfi, const struct cfi_fde *fde, uint64_t end,
+                 cfi_row *row, void *arg)
 {
     struct cfa_state s; /* not zeroed: the remembered rules are 512 bytes */
 

@@ -1,0 +1,160 @@
+/* cfi_table.c - tables as the rest of fathom sees them.  Opening costs one small read; the
+ * cache file is mapped, or the CFI compiled, when the first address is looked up.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cfi/cfi_table.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+/* A file descriptor is held until the first look-up; past this number we compile at once. */
+enum { MOST_FDS = 256, MOST_BUILD_ID = 64 };
+
+struct table {
+    struct unw_table table; /* first, so that one pointer serves both */
+    const struct unw_machine *machine;
+    int fd; /* -1 once loaded */
+    uint64_t file_size;
+    struct timespec changed; /* the file's inode, when it was opened */
+    uint8_t build_id[MOST_BUILD_ID];
+    size_t build_id_size;
+    bool from_cache;
+};
+
+static struct table *table_new(const struct cfi_elf *elf)
+{
+    struct table *t = mem_zalloc(sizeof *t);
+
+    t->fd = -1;
+    t->machine = elf->machine;
+    return t;
+}
+
+struct unw_table *cfi_table_build(const void *image, size_t size, struct err *e)
+{
+    struct cfi_elf elf = { 0 };
+    struct table *t;
+
+    if (cfi_elf_open(&elf, -1, image, size, e) < 0)
+        return NULL;
+    cfi_elf_read_sections(&elf);
+    t = table_new(&elf);
+    cfi_compile(&t->table.body, &elf);
+    cfi_elf_release(&elf);
+    return &t->table;
+}
+
+struct unw_table *cfi_table_vdso(void)
+{
+    size_t size;
+    const void *image = elf_file_vdso(&size);
+
+    return image ? cfi_table_build(image, size, NULL) : NULL;
+}
+
+/* Compile the file at t->fd; false when it has changed since it was opened, so that the result
+ * is good for this run at best.  A file that has become unreadable gives an empty table. */
+static bool table_compile(struct table *t)
+{
+    struct cfi_elf elf = { 0 };
+    struct stat st;
+    bool whole = cfi_elf_open(&elf, t->fd, NULL, 0, NULL) == 0;
+
+    if (whole)
+        cfi_elf_read_sections(&elf);
+    whole = whole && !elf.file.truncated;
+    elf.machine = t->machine;
+    cfi_compile(&t->table.body, &elf);
+    cfi_elf_release(&elf);
+    return whole && fstat(t->fd, &st) == 0 && (uint64_t)st.st_size == t->file_size &&
+           st.st_ctim.tv_sec == t->changed.tv_sec && st.st_ctim.tv_nsec == t->changed.tv_nsec;
+}
+
+static void load(struct unw_table *table)
+{
+    struct table *t = (struct table *)table;
+    uint64_t key;
+    char path[PATH_MAX];
+    bool keep;
+
+    key = hash_bytes(t->build_id, t->build_id_size);
+    keep = cfi_stored_path(path, sizeof path, t->build_id, t->build_id_size, t->file_size);
+    t->from_cache = keep && cfi_stored_load(&t->table.body, path, key) &&
+                    t->table.body.header->arch == (uint32_t)t->machine->arch;
+    if (!t->from_cache) {
+        cfi_body_release(&t->table.body);
+        if (table_compile(t) && keep)
+            cfi_stored_save(&t->table.body, path, key);
+    }
+    close(t->fd);
+    t->fd = -1;
+}
+
+void cfi_table_prepare(struct unw_table *t)
+{
+    if (!t->body.header)
+        load(t);
+}
+
+struct unw_table *cfi_table_open(int fd, const uint8_t *build_id, size_t build_id_size,
+                                 struct err *e)
+{
+    struct cfi_elf elf = { 0 };
+    struct table *t = NULL;
+    struct stat st;
+
+    if (fstat(fd, &st) < 0) {
+        err_sys(e, "cannot read");
+        return NULL;
+    }
+    if (cfi_elf_open(&elf, fd, NULL, 0, e) == 0) {
+        t = table_new(&elf);
+        t->table.load = load;
+        t->file_size = (uint64_t)st.st_size;
+        t->changed = st.st_ctim;
+        t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    }
+    cfi_elf_release(&elf);
+    if (t && t->fd < 0) {
+        err_sys(e, "cannot keep the file open");
+        free(t);
+        return NULL;
+    }
+    if (t && build_id && build_id_size <= sizeof t->build_id) {
+        memcpy(t->build_id, build_id, build_id_size);
+        t->build_id_size = build_id_size;
+    }
+    if (t && t->fd >= MOST_FDS)
+        load(&t->table);
+    return t ? &t->table : NULL;
+}
+
+void cfi_table_free(struct unw_table *table)
+{
+    struct table *t = (struct table *)table;
+
+    if (!t)
+        return;
+    if (t->fd >= 0)
+        close(t->fd);
+    cfi_body_release(&t->table.body);
+    free(t);
+}
+
+struct cfi_table_info cfi_table_info(struct unw_table *table)
+{
+    const struct table *t = (struct table *)table;
+    const struct unw_header *h;
+
+    cfi_table_prepare(table);
+    h = t->table.body.header;
+    return (struct cfi_table_info){ .arch = t->machine->arch, .rows = h->n_rows,
+                                    .rules = h->n_rules, .bytes = t->table.body.size,
+                                    .low = h->start, .high = h->end,
+                                    .from_cache = t->from_cache };
+}

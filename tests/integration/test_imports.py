@@ -1,0 +1,58 @@
+"""What object files of the core refer to: the walk is signal-safe, and nothing ends the process."""
+import collections
+import re
+import subprocess
+import unittest
+
+from support import BUILD, SOURCE, need
+
+ENDING = re.compile(r"_?exit|_Exit|quick_exit|abort|v?errx?|error|__assert_fail|raise|kill|tgkill|psignal")
+PRINTING = re.compile(r"perror|puts|putchar|v?printf|__v?printf_chk|stdout")
+
+
+def words(name):
+    """The lines of an allow-list, comments left out."""
+    for line in (SOURCE / "tests" / "imports" / name).read_text().splitlines():
+        if re.sub(r"#.*", "", line).split():
+            yield re.sub(r"#.*", "", line).split()
+
+
+class Core(unittest.TestCase):
+    def setUp(self):
+        need("nm")
+        if "build-san" in str(BUILD):
+            self.skipTest("a sanitizer adds its own")
+        text = subprocess.run(["nm", "-u", "-A", BUILD / "libcore.a"], capture_output=True,
+                              text=True, check=True).stdout
+        self.needed = collections.defaultdict(set)
+        for line in text.splitlines():
+            found = re.search(r"src_([\w]+)\.c\.o: +[Uw] (\S+)", line)
+            if found:
+                self.needed[found[1] + ".c"].add(found[2])
+        self.assertGreater(len(self.needed), 100)
+
+    def test_the_walk_calls_nothing_but_what_a_handler_may(self):
+        allowed = {word for line in words("signal.allow") for word in line}
+        objects = {name: needed for name, needed in self.needed.items() if name.startswith("unwind_")}
+        self.assertGreaterEqual(set(objects), {"unwind_unw_walk.c", "unwind_unw_space.c"})
+        for name, needed in objects.items():
+            with self.subTest(name):
+                outside = {n for n in needed if not n.startswith(("unw_", "_GLOBAL_"))}
+                self.assertEqual(outside - allowed, set())
+
+    def test_nothing_in_the_core_ends_the_process_or_prints(self):
+        allowed = {tuple(line) for line in words("core.allow")}
+        found = {(name.split("_", 1)[1], n) for name, needed in self.needed.items() for n in needed
+                 if ENDING.fullmatch(n) or PRINTING.fullmatch(n)}
+        self.assertEqual(found - allowed, set())
+        self.assertEqual(allowed - found, set(), "core.allow lists what is not there")
+
+    def test_out_of_memory_is_left_to_the_host(self):
+        defined = subprocess.run(["nm", "--defined-only", BUILD / "libcore.a"], capture_output=True,
+                                 text=True, check=True).stdout
+        self.assertNotRegex(defined, r" T mem_failed\b")
+        self.assertIn("mem_failed", self.needed["base_mem.c"])
+
+
+if __name__ == "__main__":
+    unittest.main()
