@@ -141,7 +141,7 @@ static void time_walks(uint64_t stack_top)
         best = took < best ? took : best;
     }
     printf("unwind_walk_frames %zu frames\n", n);
-    printf("unwind_walk_rooted %d yes\n", end == UNW_ROOT);
+    printf("unwind_walk_complete %d yes\n", end == UNW_ROOT);
     printf("unwind_walk_warm %.1f ns/frame\n", (double)best / WALKS / (double)(n ? n : 1));
     best = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < WALKS / 10; i++)

@@ -61,8 +61,8 @@ def main(fathom):
                f"file {target.median('perf', 'bytes') / 1e6:.0f} MB" if has_perf() else ""))
         samples = sum(int(f["quality.samples"]) for f in facts)
         stacks = sum(int(f["quality.stacks"]) for f in facts)
-        rooted = sum(int(f["quality.rooted"]) for f in facts)
-        verdict.least("stacks rooted", 100 * rooted / stacks, "compile.rooted", "%")
+        complete = sum(int(f["quality.complete"]) for f in facts)
+        verdict.least("stacks complete", 100 * complete / stacks, "compile.complete", "%")
         verdict.line("on disk per sample", sum(r["bytes"] for r in target.rounds["fathom"]) / samples,
                      "compile.bytes", "B")
         verdict.line("own CPU", target.median("fathom", "own"), "compile.own", "s")

@@ -92,13 +92,13 @@ static void say_rate(struct line *l, const struct profile *p)
 
 static void say_stacks(struct line *l, const struct profile *p, double samples)
 {
-    double rooted = quality(p, "rooted"), cut = quality(p, "truncated");
+    double complete = quality(p, "complete"), cut = quality(p, "truncated");
     double stacks = quality(p, "stacks");
     double joined = quality(p, "joined"), unreadable = quality(p, "unreadable");
 
     stacks = stacks >= 0 ? stacks : samples;
-    if (rooted >= 0 && stacks > 0)
-        say(l, "%.1f %% of stacks rooted", 100 * rooted / stacks);
+    if (complete >= 0 && stacks > 0)
+        say(l, "%.1f %% of stacks complete", 100 * complete / stacks);
     if (cut > 0)
         say(l, "%s cut", human_count((int64_t)cut).s);
     if (joined > 0)

@@ -206,11 +206,11 @@ static void undo_output(const char *path, bool kept)
 
 static void say_stacks(const struct col_summary *s)
 {
-    uint64_t all = s->rooted + s->cut + s->unreadable;
+    uint64_t all = s->complete + s->cut + s->unreadable;
 
     if (!all)
         return;
-    fprintf(stderr, ", %.1f %% of stacks rooted", 100.0 * (double)s->rooted / (double)all);
+    fprintf(stderr, ", %.1f %% of stacks complete", 100.0 * (double)s->complete / (double)all);
     if (s->joined)
         fprintf(stderr, " (%s joined)", human_count((int64_t)s->joined).s);
 }

@@ -96,7 +96,7 @@ static void put_costs(struct json *j, const struct doctor_findings *f)
         json_put_num(j, "recorder_pct", c->recorder_pct, 3);
         json_put_num(j, "samples", c->samples, 0);
         json_put_num(j, "lost", c->lost, 0);
-        json_put_num(j, "rooted_pct", c->rooted_pct, 3);
+        json_put_num(j, "complete_pct", c->complete_pct, 3);
         json_end_object(j);
     }
     json_end_array(j);

@@ -161,7 +161,7 @@ static void put_cost(struct table *t, const struct doc_cost *c)
     table_printf(t, "%.1f %%", c->recorder_pct);
     table_text(t, human_count((int64_t)c->samples).s);
     table_text(t, human_count((int64_t)c->lost).s);
-    table_printf(t, "%.1f %%", c->rooted_pct);
+    table_printf(t, "%.1f %%", c->complete_pct);
 }
 
 static void put_costs(const struct doctor_findings *f, struct out *o, const struct term *term)
@@ -169,7 +169,7 @@ static void put_costs(const struct doctor_findings *f, struct out *o, const stru
     static const struct table_column columns[] = {
         { "stacks", TABLE_TEXT }, { "Hz", TABLE_NUMBER }, { "its CPU", TABLE_NUMBER },
         { "interval", TABLE_NUMBER }, { "its wall", TABLE_NUMBER }, { "recorder", TABLE_NUMBER },
-        { "samples", TABLE_NUMBER }, { "lost", TABLE_NUMBER }, { "rooted", TABLE_NUMBER },
+        { "samples", TABLE_NUMBER }, { "lost", TABLE_NUMBER }, { "complete", TABLE_NUMBER },
     };
     struct table t;
 

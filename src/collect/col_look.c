@@ -43,17 +43,17 @@ static uint32_t stack_of(struct col_look *l, struct perf_thread *t, uint64_t pc,
                             .has_regs = true, .regs = { .pc = pc, .sp = sp },
                             .stack = { .base = sp, .data = l->memory } };
     uint32_t stack;
-    bool rooted;
+    bool complete;
 
     r.stack.size = read_stack(l, t->process->pid, sp);
     if (!r.stack.size)
         return 0;
     stack = perf_stack_of(l->waits->stacks, t, &r);
-    rooted = l->waits->stacks->counts.rooted > before.rooted;
+    complete = l->waits->stacks->counts.complete > before.complete;
     l->waits->stacks->counts = before;
-    if (rooted) /* a thread that wakes up and is preempted at once is still near it */
+    if (complete) /* a thread that wakes up and is preempted at once is still near it */
         t->last_stack = stack;
-    return rooted ? stack : 0;
+    return complete ? stack : 0;
 }
 
 static void look_at(struct col_look *l, struct perf_thread *t)

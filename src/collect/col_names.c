@@ -51,7 +51,7 @@ static void judge_ends(struct col_session *s, struct sym_resolve *names)
 
         if (m && sym_module_find(m, f->address - !!(f->flags & FRAME_RETURN), &chain) &&
             is_root_name(chain[0].name)) {
-            c->rooted += n;
+            c->complete += n;
             c->lost -= n;
         }
     }

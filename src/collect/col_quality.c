@@ -150,7 +150,7 @@ void col_quality_summary(struct col_session *s)
     const struct perf_stack_counts *c = &s->stacks.counts;
     struct col_summary *sum = &s->sum;
 
-    sum->rooted = c->rooted;
+    sum->complete = c->complete;
     sum->joined = c->joined;
     sum->cut = c->cut;
     sum->unreadable = c->lost + s->broken_records;
@@ -185,7 +185,7 @@ void col_quality_end(struct col_session *s)
     say_count(s, "quality.records_lost", s->side_lost);
     say_count(s, "quality.throttled", q->throttled);
     say_count(s, "quality.stacks", s->stacks.counts.all);
-    say_count(s, "quality.rooted", q->rooted);
+    say_count(s, "quality.complete", q->complete);
     say_count(s, "quality.truncated", q->cut);
     say_count(s, "quality.joined", q->joined);
     say_count(s, "quality.unreadable", q->unreadable);

@@ -22,7 +22,7 @@ enum { COL_DEFAULT_HZ = 999, COL_MAX_PIDS = 32 };
 /* How a recording stands; given to tick() while it runs and back to the caller at the end. */
 struct col_summary {
     uint64_t samples, lost, throttled;
-    uint64_t rooted, cut, joined, unreadable; /* of the samples' stacks; joined count as rooted */
+    uint64_t complete, cut, joined, unreadable; /* stacks; joined ones are complete */
     uint64_t wall_ns, own_cpu_ns, target_cpu_ns;
     uint64_t processes, threads;
     double rate_asked, rate_achieved; /* Hz; achieved is per CPU second of the target */

@@ -21,7 +21,7 @@ static const struct way {
 };
 
 struct series { /* of one way, by round: percent over the bare run */
-    double *cpu, *wall, *recorder, *samples, *lost, *rooted;
+    double *cpu, *wall, *recorder, *samples, *lost, *complete;
     size_t n;
 };
 
@@ -100,7 +100,7 @@ static void run_recorded(const struct way *w, char *const *command, double bare_
     s->recorder[s->n] = cpu > 0 ? 100 * (double)sum.own_cpu_ns / cpu : 0;
     s->samples[s->n] = (double)sum.samples;
     s->lost[s->n] = (double)sum.lost;
-    s->rooted[s->n] = sum.samples ? 100 * (double)sum.rooted / (double)sum.samples : 0;
+    s->complete[s->n] = sum.samples ? 100 * (double)sum.complete / (double)sum.samples : 0;
     s->n++;
 }
 
@@ -122,12 +122,12 @@ static void summarise(struct doc_cost *c, struct series *s)
     c->recorder_pct = median_of(s->recorder, s->n, NULL);
     c->samples = median_of(s->samples, s->n, NULL);
     c->lost = median_of(s->lost, s->n, NULL);
-    c->rooted_pct = median_of(s->rooted, s->n, NULL);
+    c->complete_pct = median_of(s->complete, s->n, NULL);
 }
 
 static void series_init(struct series *s, double *memory, size_t rounds)
 {
-    double **each[] = { &s->cpu, &s->wall, &s->recorder, &s->samples, &s->lost, &s->rooted };
+    double **each[] = { &s->cpu, &s->wall, &s->recorder, &s->samples, &s->lost, &s->complete };
 
     for (size_t i = 0; i < ARRAY_LEN(each); i++)
         *each[i] = memory + i * rounds;

@@ -16,7 +16,7 @@ struct doc_cost { /* of one way to record; shares in percent of the bare run */
     double cpu_pct, wall_pct;      /* medians over the rounds; 0: costs nothing */
     struct interval cpu, wall;     /* of those */
     double recorder_pct;           /* processor time of the recorder, of the program's */
-    double samples, lost, rooted_pct;
+    double samples, lost, complete_pct;
     bool refused;                  /* could not be recorded so; why says more */
     char why[200];
 };

@@ -422,8 +422,8 @@ static void say_facts(struct importer *im, bool cut)
     say_number(im, "quality.samples", im->samples);
     say_number(im, "quality.lost", im->lost);
     say_number(im, "quality.throttled", im->throttled);
-    if (u->rooted + u->cut + u->lost) {
-        say_number(im, "quality.rooted", u->rooted);
+    if (u->complete + u->cut + u->lost) {
+        say_number(im, "quality.complete", u->complete);
         say_number(im, "quality.joined", u->joined);
         say_number(im, "quality.truncated", u->cut + u->lost);
     }

@@ -236,8 +236,8 @@ static void put_legend(struct out *o, const struct picture *p)
         out_printf(o, " \xc2\xb7 %.0f of %.0f Hz", profile_meta_number(profile, "rate_achieved", 0),
                    profile_meta_number(profile, "rate_asked", 0));
     if (stacks > 0)
-        out_printf(o, " \xc2\xb7 %.1f %% of stacks rooted",
-                   100 * profile_meta_number(profile, "quality.rooted", 0) / stacks);
+        out_printf(o, " \xc2\xb7 %.1f %% of stacks complete",
+                   100 * profile_meta_number(profile, "quality.complete", 0) / stacks);
     out_str(o, "</text>\n");
 }
 

@@ -252,8 +252,8 @@ uint32_t perfdata_kernel_module(struct perf_world *w);
 
 /* Stack of a sample, through IN; 0 when it has none.  CACHE may be NULL. */
 struct perf_unwound {
-    uint64_t rooted, cut, lost; /* stacks unwound by us, by how they ended */
-    uint64_t joined;            /* of the rooted: put on the callers of an earlier stack */
+    uint64_t complete, cut, lost; /* stacks unwound by us, by how they ended */
+    uint64_t joined;            /* of the complete: put on the callers of an earlier stack */
 };
 struct perf_stacker {
     struct perf_world *w;

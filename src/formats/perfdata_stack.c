@@ -124,7 +124,7 @@ static void count(struct perf_unwound *u, enum unw_end end, bool joined)
 {
     u->joined += joined;
     if (end == UNW_ROOT || joined)
-        u->rooted++;
+        u->complete++;
     else if (end == UNW_CUT || end == UNW_FULL)
         u->cut++;
     else

@@ -256,7 +256,7 @@ static void count(struct perf_stacks *s, const struct user *u)
     if (u->joined)
         s->counts.joined++;
     if (u->joined || u->end == UNW_ROOT)
-        s->counts.rooted++;
+        s->counts.complete++;
     else if (u->end == UNW_CUT || u->end == UNW_FULL)
         s->counts.cut++;
     else

@@ -24,7 +24,7 @@ enum perf_graph {
 enum { PERF_MAX_FRAMES = 4096 };
 
 struct perf_stack_counts { /* of stacks with a user part */
-    uint64_t all, rooted, joined, cut, lost;
+    uint64_t all, complete, joined, cut, lost;
     uint64_t short_copies; /* walks that ended for want of bytes, joined or not */
 };
 

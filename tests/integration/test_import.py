@@ -197,8 +197,8 @@ class PerfData(Case):
 
     def test_a_recording_with_stack_copies_is_unwound(self):
         found = self.check_split(self.perf("--call-graph", "dwarf,8192", program="split"))
-        rooted = float(found["meta"]["quality.rooted"])
-        self.assertGreater(rooted, 0.9 * found["samples"])
+        complete = float(found["meta"]["quality.complete"])
+        self.assertGreater(complete, 0.9 * found["samples"])
 
     def test_a_compressed_recording(self):
         try:

@@ -92,7 +92,7 @@ class Record(Case):
 
     def test_the_quality_of_the_recording_is_in_the_file(self):
         r = Recording(self.record(workload("split"), "20"))
-        for key in ("samples", "lost", "records_lost", "throttled", "stacks", "rooted", "truncated",
+        for key in ("samples", "lost", "records_lost", "throttled", "stacks", "complete", "truncated",
                     "joined", "unreadable", "recorder_cpu_ns", "target_cpu_ns", "ring_bytes"):
             self.assertTrue(r.meta["quality." + key].isdigit(), key)
         for key in ("producer", "command", "host", "kernel", "arch", "cpus", "clock", "date", "events",

@@ -83,7 +83,7 @@ class Truth(Case):
         right = [s for s in leaves if s[s.index("main") if "main" in s else 0:][:32] == chain]
         self.assertGreater(len(leaves), 0.4 * len(r.samples))
         self.assertGreater(len(right), 0.95 * len(leaves))
-        self.assertGreater(r.number("quality.rooted"), 0.95 * r.number("quality.stacks"))
+        self.assertGreater(r.number("quality.complete"), 0.95 * r.number("quality.stacks"))
 
     def test_a_stack_larger_than_any_copy_is_joined_rightly(self):
         r = self.measure("deep-big", "30000")

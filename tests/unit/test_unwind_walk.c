@@ -62,7 +62,7 @@ TEST(unwind_walk_says_when_the_stack_was_cut)
         if (end == UNW_ROOT)
             return;
     }
-    CHECK(!"never rooted");
+    CHECK(!"never complete");
 }
 
 TEST(unwind_walk_fills_no_more_frames_than_asked)

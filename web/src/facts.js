@@ -22,7 +22,7 @@ export function qualityOf(facts) {
   if ("quality.lost" in meta) add(`${formatCount(q("lost"))} lost`, q("lost") > samples / 100);
   if (q("throttled")) add(`throttled ${q("throttled")} times`, true);
   const stacks = q("stacks") || samples;
-  if (stacks && "quality.rooted" in meta) add(`${formatShare(q("rooted"), stacks)} of stacks complete`, q("rooted") < 0.9 * stacks);
+  if (stacks && "quality.complete" in meta) add(`${formatShare(q("complete"), stacks)} of stacks complete`, q("complete") < 0.9 * stacks);
   if (q("joined")) add(`${formatCount(q("joined"))} joined`);
   if (q("waits")) add(`${formatCount(q("waits"))} waits`);
   if (q("threads_missed")) add(`${formatCount(q("threads_missed"))} threads seen late`, true);
