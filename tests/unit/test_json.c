@@ -213,6 +213,18 @@ TEST(json_reader_nests_as_deep_as_it_may)
     memset(deep + JSON_MAX_DEPTH, ']', JSON_MAX_DEPTH);
     deep[sizeof deep - 1] = 0;
     CHECK(!error_of(deep));
+    memset(deep, '[', JSON_MAX_DEPTH + 1);
+    deep[JSON_MAX_DEPTH + 1] = 0;
+    CHECK_STR(error_of(deep), "nested too deeply");
+}
+
+TEST(json_reader_says_error_for_a_bad_string)
+{
+    struct json_reader r;
+
+    json_reader_init(&r, "\"abc", 4);
+    CHECK_EQ(json_next(&r), JSON_ERROR);
+    json_reader_release(&r);
 }
 
 TEST(json_real_numbers_are_written_with_all_their_digits)

@@ -140,6 +140,7 @@ TEST(opts_that_make_no_sense_are_refused)
     check_refused("--count 1.5", "--count");
     check_refused("--count -1", "--count");
     check_refused("--count 3x", "--count");
+    check_refused("--wait -1", "--wait");
     check_refused("--share 5ms", "--share");
     check_refused("--wait soon", "--wait");
     check_refused("--quiet=yes", "--quiet");

@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "base/buf.h"
 #include "base/map.h"
 #include "profile/profile.h"
 #include "store/store.h"
 #include "store/store_chunk.h"
+#include "store/store_dump.h"
 #include "store_sample.h"
 
 static int fresh_file(char *path, size_t size)
@@ -353,6 +355,210 @@ TEST(store_skips_chunks_whose_contents_lie)
     CHECK_EQ(p->string.n + p->stack.n + p->frame.n, 0);
     profile_free(p);
     buf_release(&b);
+}
+
+/* One record of TYPE: all numbers 0, all texts empty, but for the column called NAME. */
+static void put_record(struct buf *b, uint8_t type, const char *name, int64_t value)
+{
+    const struct store_chunk *c = &store_chunks[type];
+    struct buf raw = { 0 };
+
+    for (uint8_t i = 0; i < c->n_columns; i++) {
+        struct buf one = { 0 };
+
+        if (c->column[i].kind == STORE_REAL)
+            buf_u64(&one, 0);
+        else
+            buf_zig(&one, strcmp(c->column[i].name, name) == 0 ? value : 0);
+        buf_uleb(&raw, one.n);
+        buf_add(&raw, one.data, one.n);
+        buf_release(&one);
+    }
+    put_chunk(b, (struct store_head){ .type = type, .columns = c->n_columns, .records = 1 },
+              raw.data, raw.n);
+    buf_release(&raw);
+}
+
+TEST(store_skips_numbers_that_do_not_fit_their_field)
+{
+    struct buf b = { 0 };
+    struct store_damage d;
+    struct profile *p;
+
+    buf_add(&b, STORE_MAGIC, 8);
+    put_record(&b, STORE_sample, "cpu", -3);
+    put_record(&b, STORE_sample, "cpu", (int64_t)1 << 40);
+    p = read_back(b.data, b.n, &d);
+    CHECK(p && p->sample.n == 1);
+    CHECK_EQ(d.bad_chunks, 1);
+    CHECK_EQ(p->sample.v[0].cpu, -3);
+    profile_free(p);
+    buf_release(&b);
+}
+
+TEST(store_names_what_must_be_there_and_is_not_lost)
+{
+    struct buf b = { 0 };
+    struct store_damage d;
+    struct profile *p;
+
+    buf_add(&b, STORE_MAGIC, 8);
+    put_record(&b, STORE_sample, "weight", 7); /* thread 0 and stack 0 may be, metric 0 not */
+    p = read_back(b.data, b.n, &d);
+    CHECK(p && p->sample.n == 1 && p->metric.n == 1);
+    CHECK_STR(profile_string(p, p->metric.v[0].name), "[lost]");
+    CHECK_EQ(p->sample.v[0].metric, 1);
+    CHECK_EQ(d.lost_references, 1);
+    profile_free(p);
+    buf_release(&b);
+}
+
+TEST(store_ignores_columns_of_a_later_version)
+{
+    struct store_head string = { .type = STORE_string, .columns = 2, .records = 1, .first = 1 };
+    struct buf b = { 0 };
+    struct store_damage d;
+    struct profile *p;
+
+    buf_add(&b, STORE_MAGIC, 8);
+    put_chunk(&b, string, "\x03\x02hi\x01\x07", 6);
+    p = read_back(b.data, b.n, &d);
+    CHECK(p && p->string.n == 1 && !d.bad_chunks);
+    CHECK_STR(profile_string(p, 1), "hi");
+    profile_free(p);
+    buf_release(&b);
+}
+
+/* A chunk of empty texts, compressed as well as zstd can. */
+static void put_bomb(struct buf *b, uint32_t first)
+{
+    enum { MANY = STORE_MAX_RECORDS };
+    struct store_head h = { .type = STORE_string, .flags = STORE_ZSTD, .columns = 1,
+                            .records = MANY, .first = first };
+    struct buf raw = { 0 }, packed = { 0 };
+
+    buf_uleb(&raw, MANY);
+    buf_reserve(&raw, MANY);
+    memset(raw.data + raw.n, 0, MANY);
+    raw.n += MANY;
+    buf_reserve(&packed, ZSTD_compressBound(raw.n));
+    packed.n = ZSTD_compress(packed.data, packed.cap, raw.data, raw.n, 3);
+    h.raw_size = (uint32_t)raw.n;
+    h.stored_size = (uint32_t)packed.n;
+    h.crc = (uint32_t)crc32(0, packed.data, (uInt)packed.n);
+    store_head_put(b, &h);
+    buf_add(b, packed.data, packed.n);
+    buf_release(&raw);
+    buf_release(&packed);
+}
+
+TEST(store_unpacks_no_more_than_a_file_of_its_size_may_hold)
+{
+    struct buf b = { 0 };
+    struct sink nowhere = { 0 };
+    struct store_damage d;
+    struct err e = { 0 };
+
+    buf_add(&b, STORE_MAGIC, 8);
+    for (uint32_t i = 0; i < 10; i++)
+        put_bomb(&b, 1 + i * STORE_MAX_RECORDS);
+    CHECK(b.n < 10000);
+    CHECK_EQ(store_read(b.data, b.n, &nowhere, &d, &e), 0);
+    CHECK_EQ(d.bad_chunks, 2); /* of ten times 1 MiB, eight are within the limit */
+    buf_release(&b);
+}
+
+TEST(store_finds_the_next_chunk_at_any_distance)
+{
+    struct buf file = sample_file(3, true), with = { 0 };
+    uint32_t stored;
+
+    memcpy(&stored, file.data + 8 + 20, 4);
+    for (size_t garbage = 1; garbage < 9; garbage++) {
+        struct store_damage d;
+        struct profile *p;
+
+        with.n = 0;
+        buf_add(&with, file.data, 8 + 32 + stored);
+        buf_add(&with, "????????", garbage);
+        buf_add(&with, file.data + 8 + 32 + stored, file.n - 8 - 32 - stored);
+        p = read_back(with.data, with.n, &d);
+        CHECK(p && p->sample.n == 4 && !d.unfinished && !d.lost_references);
+        CHECK_EQ(d.bad_chunks, 1);
+        profile_free(p);
+    }
+    buf_release(&with);
+    buf_release(&file);
+}
+
+TEST(store_counts_bytes_that_are_missing_or_too_many)
+{
+    struct buf file = sample_file(3, true);
+    struct store_damage d;
+    uint32_t stored;
+
+    memcpy(&stored, file.data + 8 + 20, 4);
+    profile_free(read_back(file.data, 8 + 10, &d));
+    CHECK_EQ(d.missing_bytes, 10); /* of a head */
+    profile_free(read_back(file.data, 8 + 32 + stored - 1, &d));
+    CHECK_EQ(d.missing_bytes, 32 + stored); /* the whole chunk */
+    buf_u8(&file, 'x');
+    profile_free(read_back(file.data, file.n, &d));
+    CHECK(d.bad_chunks == 1 && !d.unfinished);
+    buf_release(&file);
+}
+
+TEST(store_keeps_a_whole_build_id_and_counts_its_own_bytes)
+{
+    struct out o = out_memory();
+    struct module m = { .kind = MODULE_FILE, .build_id_size = sizeof m.build_id };
+    struct store_writer *w;
+    struct store_damage d;
+    struct err e = { 0 };
+    struct profile *p;
+
+    memset(m.build_id, 0xab, sizeof m.build_id);
+    out_str(&o, "before");
+    w = store_writer_to(&o);
+    sink_module(store_writer_sink(w), &m);
+    CHECK_EQ(sink_end(store_writer_sink(w), &e), 0);
+    CHECK_EQ(store_writer_bytes(w), o.buf.n - strlen("before"));
+    p = read_back(o.buf.data + strlen("before"), o.buf.n - strlen("before"), &d);
+    CHECK(p && p->module.n == 1);
+    CHECK_EQ(p->module.v[0].build_id_size, sizeof m.build_id);
+    CHECK_EQ(memcmp(p->module.v[0].build_id, m.build_id, sizeof m.build_id), 0);
+    profile_free(p);
+    store_writer_free(w);
+    out_close(&o, NULL);
+}
+
+static char *dump(struct out *file, const char *only, bool json)
+{
+    struct store_dump_options options = { .json = json, .only = only };
+    struct out o = out_memory();
+    struct err e = { 0 };
+
+    if (store_dump(file->buf.data, file->buf.n, &options, &o, &e) < 0)
+        return NULL;
+    return buf_text(&o.buf);
+}
+
+TEST(store_dump_quotes_texts_and_keeps_all_digits)
+{
+    struct out file = out_memory();
+    struct store_writer *w = store_writer_to(&file);
+    struct err e = { 0 };
+
+    sink_string(store_writer_sink(w), "a\x7f\n\"b", 5);
+    sink_counter(store_writer_sink(w), &(struct counter){ .time_ns = 1, .value = 0.1 });
+    CHECK_EQ(sink_end(store_writer_sink(w), &e), 0);
+    store_writer_free(w);
+    CHECK_STR(dump(&file, "string", false), "string 1 text=\"a\\x7f\\x0a\\\"b\"\n");
+    CHECK(strstr(dump(&file, "counter", true), "\"value\":0.10000000000000001"));
+    CHECK(strstr(dump(&file, NULL, false), "damage bad_chunks=0 missing_bytes=0 unfinished=0"));
+    CHECK(!strstr(dump(&file, "string", false), "damage"));
+    CHECK(!dump(&file, "str", false));
+    out_close(&file, NULL);
 }
 
 TEST(store_refuses_a_newer_major_version)

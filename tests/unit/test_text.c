@@ -52,6 +52,7 @@ TEST(nearest_finds_the_word_that_was_meant)
     CHECK_STR(meant("reprot"), "report");
     CHECK_STR(meant("recrod"), "record");
     CHECK_STR(meant("stats"), "stat");
+    CHECK_STR(meant("satt"), "stat"); /* two letters swapped are one mistake */
     CHECK_STR(meant("flam"), "flame");
     CHECK_STR(meant("metrik"), "metric");
     CHECK_STR(meant("wobble"), "");
