@@ -2,7 +2,11 @@
 #include "formats/marshal.h"
 #include "formats/protobuf.h"
 #include "formats/textscan.h"
+#include "formats/timeline.h"
+#include "formats/unwrap.h"
 #include "test.h"
+
+#include <zstd.h>
 
 TEST(scan_line_takes_both_line_ends_and_a_last_line_without_one)
 {
@@ -53,6 +57,60 @@ TEST(protobuf_reads_what_it_wrote)
     CHECK(pb_each(&r, &x) && x == 7 && !pb_each(&r, &x));
     CHECK(!pb_next(&r) && !r.at.failed);
     buf_release(&b);
+}
+
+TEST(protobuf_lengths_may_take_several_bytes)
+{
+    struct buf b = { 0 };
+    size_t at = pb_begin(&b, 5);
+    struct pb_reader r;
+
+    for (int i = 0; i < 20000; i++)
+        buf_u8(&b, 'x');
+    pb_end(&b, at);
+    pb_u64(&b, 6, 1);
+    r = pb_reader_of(cursor_of(b.data, b.n));
+    CHECK(pb_next(&r) && r.field == 5 && cur_left(&r.bytes) == 20000);
+    CHECK(pb_next(&r) && r.field == 6 && r.value == 1);
+    buf_release(&b);
+}
+
+TEST(protobuf_says_when_a_packed_number_is_cut)
+{
+    static const unsigned char bytes[] = { 0x1a, 0x01, 0x80, 0x20, 0x07 };
+    struct pb_reader r = pb_reader_of(cursor_of(bytes, sizeof bytes));
+    uint64_t x;
+
+    CHECK(pb_next(&r) && r.field == 3);
+    CHECK(!pb_each(&r, &x));
+    CHECK(r.at.failed);
+}
+
+TEST(unwrap_gives_the_very_bytes_that_were_packed)
+{
+    static const char text[] = "main;one 70\nmain;two 30\n";
+    unsigned char packed[400];
+    struct buf out = { 0 };
+    struct err e = { 0 };
+    size_t n = ZSTD_compress(packed, sizeof packed, text, sizeof text, 3);
+    bool cut;
+
+    CHECK(unwrap_needed(packed, n));
+    CHECK_EQ(unwrap(packed, n, &out, &cut, &e), 0);
+    CHECK(!cut && out.n == sizeof text && memcmp(out.data, text, out.n) == 0);
+    out.n = 0;
+    CHECK_EQ(unwrap(packed, n - 3, &out, &cut, &e), 0);
+    CHECK(cut);
+    buf_release(&out);
+}
+
+TEST(timeline_units_are_nanoseconds_when_they_are_times)
+{
+    CHECK(timeline_unit_ns("ns") == 1);
+    CHECK(timeline_unit_ns("us") == 1e3 && timeline_unit_ns("microseconds") == 1e3);
+    CHECK(timeline_unit_ns("ms") == 1e6 && timeline_unit_ns("milliseconds") == 1e6);
+    CHECK(timeline_unit_ns("s") == 1e9 && timeline_unit_ns("seconds") == 1e9);
+    CHECK(timeline_unit_ns("bytes") == 0);
 }
 
 TEST(protobuf_says_when_a_length_does_not_fit)

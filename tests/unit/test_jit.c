@@ -57,6 +57,49 @@ TEST(jitmap_path_of_perf_names_its_process)
     sym_module_close(m);
 }
 
+TEST(jitmap_takes_long_addresses_and_leaves_out_ranges_that_wrap)
+{
+    static const char text[] = "7f00123456789abc 10 high\nfffffffffffffff0 20 wraps\n";
+    struct sym_jitmap_list list = { 0 };
+
+    sym_jitmap_parse(&list, text, sizeof text - 1);
+    CHECK_EQ(list.code.n, 1);
+    CHECK_EQ(list.code.v[0].start, 0x7f00123456789abc);
+    CHECK_EQ(list.code.v[0].end, 0x7f00123456789acc);
+    vec_release(&list.code);
+}
+
+TEST(jitmap_of_another_name_is_no_map)
+{
+    const char *dir = test_dir();
+    struct sym_module *m;
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/perf-42.map.old", dir);
+    write_file(path, "10 10 f\n", 8);
+    m = sym_module_open(&(struct sym_request){ .path = path });
+    CHECK_STR(name_at(m, 0x18), "");
+    sym_module_close(m);
+}
+
+TEST(jitmap_is_read_to_its_end_however_long_it_is)
+{
+    const char *dir = test_dir();
+    struct sym_module *m;
+    struct buf b = { 0 };
+    char path[256];
+
+    for (unsigned i = 0; i < 20000; i++)
+        buf_printf(&b, "%x 10 function_%u\n", 0x10000 + i * 16, i);
+    snprintf(path, sizeof path, "%s/perf-9.map", dir);
+    write_file(path, b.data, b.n);
+    m = sym_module_open(&(struct sym_request){ .path = path });
+    CHECK_STR(name_at(m, 0x10000), "function_0");
+    CHECK_STR(name_at(m, 0x10000 + 19999 * 16 + 15), "function_19999");
+    sym_module_close(m);
+    buf_release(&b);
+}
+
 TEST(jitmap_later_code_hides_what_it_covers)
 {
     static const char text[] = "100 100 old\n80 100 middle\n150 10 new\n1f0 80 tail\n100 8 old again\n";
@@ -124,16 +167,19 @@ static void add_lines(struct buf *b, uint64_t address, const char *file)
     buf_release(&body);
 }
 
-static void add_header(struct buf *b)
+/* MORE bytes than the header that is known, as a later version may have. */
+static void add_header(struct buf *b, uint32_t more)
 {
     buf_u32(b, 0x4a695444);
     buf_u32(b, 1);
-    buf_u32(b, 40);
+    buf_u32(b, 40 + more);
     buf_u32(b, 62);
     buf_u32(b, 0);
     buf_u32(b, 1);
     buf_u64(b, 0);
     buf_u64(b, 0);
+    while (more--)
+        buf_u8(b, 0xee);
 }
 
 TEST(jitdump_gives_names_lines_and_bytes)
@@ -144,7 +190,7 @@ TEST(jitdump_gives_names_lines_and_bytes)
     struct sym_module *m;
     char path[256];
 
-    add_header(&b);
+    add_header(&b, 8);
     add_lines(&b, 0x1000, "a.js");
     add_code(&b, 0x1000, "f", 5);
     for (int i = 0; i < 3; i++) /* pid, tid, vma, old address */
@@ -165,6 +211,11 @@ TEST(jitdump_gives_names_lines_and_bytes)
     CHECK_EQ(c[0].line, 21);
     CHECK_EQ(sym_module_find(m, 0x1001, &c), 1);
     CHECK_EQ(c[0].line, 20);
+    CHECK_STR(c[0].file, "a.js");
+    CHECK_EQ(sym_module_find(m, 0x1008, &c), 1);
+    CHECK_EQ(c[0].line, 21); /* a line begins at its own address */
+    CHECK_EQ(sym_module_find(m, 0x2001, &c), 1);
+    CHECK(c[0].line == 0); /* moved code: its lines speak of the old place */
     CHECK_STR(name_at(m, 0x2001), "f");
     CHECK_STR(name_at(m, 0x3001), "");
     CHECK_EQ(sym_module_find(m, 0x4001, &c), 1);

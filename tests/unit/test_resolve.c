@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sys/auxv.h>
 
+#include "base/map.h"
 #include "profile/profile.h"
 #include "symbol/sym_resolve.h"
 #include "symbol/symbolizer.h"
@@ -62,4 +63,72 @@ TEST(resolve_names_frames_and_tells_what_it_could_not)
     sym_resolve_release(&s);
     intern_release(&in);
     profile_free(p);
+}
+
+/* What the frames of one module become, whose functions a perf map lists. */
+struct resolved {
+    struct profile *p;
+    struct intern in;
+    struct sym_resolve s;
+};
+
+static void begin(struct resolved *r, const char *map)
+{
+    char path[300];
+
+    snprintf(path, sizeof path, "%s/perf-1.map", test_dir());
+    CHECK_EQ(map_write_file(path, map, strlen(map), NULL), 0);
+    r->p = profile_new();
+    intern_init(&r->in, profile_sink(r->p));
+    add_module(&r->in, path, MODULE_FILE);
+    sym_resolve_init(&r->s, &r->in);
+}
+
+static void end(struct resolved *r)
+{
+    sym_resolve_release(&r->s);
+    intern_release(&r->in);
+    profile_free(r->p);
+}
+
+static uint32_t add_frame(struct resolved *r, uint64_t address, uint32_t flags)
+{
+    return intern_frame(&r->in, &(struct frame){ .kind = FRAME_NATIVE, .module = 1,
+                                                 .flags = (uint16_t)flags, .address = address });
+}
+
+TEST(resolve_looks_a_return_address_up_at_its_call)
+{
+    struct resolved r;
+    uint32_t at, from;
+
+    begin(&r, "1000 10 first\n1010 10 second\n");
+    at = add_frame(&r, 0x1010, 0);
+    from = add_frame(&r, 0x1010, FRAME_RETURN); /* the call was first's last instruction */
+    sym_resolve_run(&r.s);
+    CHECK_STR(name_of(r.p, at), "second");
+    CHECK_STR(name_of(r.p, from), "first");
+    end(&r);
+}
+
+TEST(resolve_asks_in_order_of_address_and_answers_each_frame)
+{
+    struct resolved r;
+    uint32_t frame[4];
+
+    begin(&r, "1000 10 a\n2000 10 b\n3000 10 _ZN3foo3barEv\n");
+    frame[0] = add_frame(&r, 0x3000, 0);
+    frame[1] = add_frame(&r, 0x1000, 0);
+    frame[2] = add_frame(&r, 0x5000, 0);
+    frame[3] = add_frame(&r, 0x2000, 0);
+    sym_resolve_run(&r.s);
+    CHECK_STR(name_of(r.p, frame[0]), "foo::bar()");
+    CHECK_STR(name_of(r.p, frame[1]), "a");
+    CHECK_STR(name_of(r.p, frame[3]), "b");
+    CHECK_STR(profile_string(r.p, r.p->function.v[r.p->location.v[r.p->chain.v[frame[0] - 1].first]
+                                                      .function - 1].linkage_name),
+              "_ZN3foo3barEv");
+    CHECK_EQ(sym_resolve_facts(&r.s, 1)->frames, 4);
+    CHECK_EQ(sym_resolve_facts(&r.s, 1)->unnamed, 1);
+    end(&r);
 }

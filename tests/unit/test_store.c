@@ -446,7 +446,7 @@ static void put_bomb(struct buf *b, uint32_t first)
     h.raw_size = (uint32_t)raw.n;
     h.stored_size = (uint32_t)packed.n;
     h.crc = (uint32_t)crc32(0, packed.data, (uInt)packed.n);
-    store_head_put(b, &h);
+    put_head(b, &h);
     buf_add(b, packed.data, packed.n);
     buf_release(&raw);
     buf_release(&packed);

@@ -66,6 +66,10 @@ class Figures(Case):
         self.assertEqual(ask(TELL.format(NODE.format("copy"))), "copy kernel 10 samples, 10.0 % ± 6.0 self 10.0 %")
         self.assertEqual(ask(TELL.format("0")), "all 100 samples, 100.0 %")
 
+    def test_a_frame_is_described_with_its_module_and_place(self):
+        told = self.page(GOLDEN / "good/pprof/cpu.pb.gz")(TELL.format(NODE.format("main.two")))
+        self.assertEqual(told, "main.two p demo/p.go:24 native 60.0 ms, 30.0 % ± 18.7")
+
     def test_a_zoomed_graph_gives_the_share_of_both(self):
         zoom = f"(app.flame.zoom({NODE.format('two')}), " + TELL.format(NODE.format("copy")) + ")"
         self.assertEqual(self.stacks()(zoom),
