@@ -83,14 +83,15 @@ static bool starts_find(struct sym_module *m, void *state, uint64_t address)
 {
     const struct start_state *st = state;
     size_t n = search(0, st->n, i, st->start[i] <= address);
+    uint64_t end = sym_image_code_end(m->file, address);
     struct sym_line *l;
 
-    if (n == 0 || !sym_image_is_code(m->file, address))
+    if (n == 0 || !end)
         return false;
     l = sym_module_add(m);
     l->name = name_of(m, st, n - 1);
     l->start = st->start[n - 1];
-    l->end = n < st->n ? st->start[n] : 0;
+    l->end = n < st->n ? st->start[n] : end;
     l->source = SYM_EH_FRAME;
     return true;
 }

@@ -150,13 +150,13 @@ const unsigned char *sym_image_code(struct sym_image *im, uint64_t address, size
     return NULL;
 }
 
-bool sym_image_is_code(const struct sym_image *im, uint64_t address)
+uint64_t sym_image_code_end(const struct sym_image *im, uint64_t address)
 {
     for (size_t i = 0; i < im->n_loads; i++)
         if (im->load[i].exec && address >= im->load[i].address &&
             address - im->load[i].address < im->load[i].size)
-            return true;
-    return false;
+            return im->load[i].address + im->load[i].size;
+    return 0;
 }
 
 const char *sym_image_debuglink(struct sym_image *im, uint32_t *crc)

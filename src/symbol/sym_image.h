@@ -43,7 +43,8 @@ bool sym_image_has_dwarf(struct sym_image *im);
 bool sym_image_is_packed(struct sym_image *im); /* that debug info is compressed */
 /* Bytes at a virtual address, or NULL when the file does not hold all of them. */
 const unsigned char *sym_image_code(struct sym_image *im, uint64_t address, size_t n);
-bool sym_image_is_code(const struct sym_image *im, uint64_t address);
+/* The end of the code segment that holds ADDRESS, or 0. */
+uint64_t sym_image_code_end(const struct sym_image *im, uint64_t address);
 /* A name's debuglink and its checksum; NULL when there is none. */
 const char *sym_image_debuglink(struct sym_image *im, uint32_t *crc);
 /* The ELF file packed in .gnu_debugdata, or NULL. */
