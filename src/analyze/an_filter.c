@@ -197,7 +197,7 @@ static bool passes(const struct sample *m, const struct verdict *v)
     unsigned char flags = v->stacks[m->stack];
 
     return v->threads[m->thread] && (flags & v->need) == v->need && !(flags & EXCLUDED) &&
-           m->time_ns >= v->time.from && m->time_ns <= v->time.to;
+           m->start_ns >= v->time.from && m->start_ns <= v->time.to;
 }
 
 static int drop_others(struct profile *p, const struct verdict *v, struct err *e)

@@ -166,14 +166,6 @@ void an_quality_lines(const struct profile *p, struct out *o)
     say_troubles(p, o);
 }
 
-static const char *symbol_fact(const struct profile *p, uint32_t module, const char *what)
-{
-    char key[64];
-
-    snprintf(key, sizeof key, "symbols.%u.%s", module, what);
-    return profile_meta(p, key);
-}
-
 static int heaviest_first(const void *a, const void *b)
 {
     const struct an_unnamed *x = a, *y = b;
@@ -214,8 +206,9 @@ void an_quality_unnamed(const struct an_view *v, struct an_unnamed_list *out)
     *out = (struct an_unnamed_list){ 0 };
     weigh_modules(v, all, bare);
     for (uint32_t id = 1; id <= p->module.n; id++) {
-        struct an_unnamed u = { id, all[id], symbol_fact(p, id, "source"),
-                                symbol_fact(p, id, "advice") };
+        const struct module *m = &p->module.v[id - 1];
+        struct an_unnamed u = { id, all[id], profile_string(p, m->symbols),
+                                profile_string(p, m->advice) };
         bool poor = *u.advice || strcmp(u.source, "none") == 0 || strcmp(u.source, "eh_frame") == 0;
 
         if (all[id] && (poor || bare[id]))

@@ -300,35 +300,46 @@ static void add_stack(struct builder *b, uint32_t stack, int64_t weight)
     add_leaf(b, p->stack.v[stack - 1].frame, weight);
 }
 
+struct row { /* what source the code from ADDRESS on is */
+    uint64_t address;
+    struct profile_chain chain;
+};
+struct rows {
+    VEC(struct row) v;
+};
+
 static int by_address(const void *a, const void *b)
 {
-    const struct frame *x = *(const struct frame *const *)a, *y = *(const struct frame *const *)b;
+    const struct row *x = a, *y = b;
 
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Frames that say what source the code is: every frame of the module that is an exact address. */
-static const struct frame **rows_of(const struct profile *p, const struct code_bytes *code,
-                                    size_t *n)
+static bool holds(const struct code_bytes *code, uint32_t module, uint64_t address)
 {
-    const struct frame **row = mem_alloc((p->frame.n + 1) * sizeof *row);
+    return module == code->module && address >= code->address &&
+           address - code->address < code->size;
+}
 
-    *n = 0;
+/* The rows of the line table within CODE, and every frame there that is an exact address. */
+static void find_rows(struct rows *out, const struct profile *p, const struct code_bytes *code)
+{
+    for (size_t i = 0; i < p->row.n; i++)
+        if (holds(code, p->row.v[i].at.module, p->row.v[i].at.address))
+            vec_push(&out->v, ((struct row){ p->row.v[i].at.address, p->row.v[i].chain }));
     for (size_t i = 0; i < p->frame.n; i++) {
         const struct frame *f = &p->frame.v[i];
 
-        if (f->module == code->module && f->address >= code->address &&
-            f->address - code->address < code->size && !(f->flags & FRAME_RETURN))
-            row[(*n)++] = f;
+        if (holds(code, f->module, f->address) && !(f->flags & FRAME_RETURN))
+            vec_push(&out->v, ((struct row){ f->address, p->chain.v[i] }));
     }
-    qsort(row, *n, sizeof *row, by_address);
-    return row;
+    if (out->v.n)
+        qsort(out->v.v, out->v.n, sizeof *out->v.v, by_address);
 }
 
-static void add_instr(struct builder *b, const struct frame *row, uint32_t module,
+static void add_instr(struct builder *b, struct profile_chain c, uint32_t module,
                       const struct disasm_line *d)
 {
-    struct profile_chain c = chain_of(b->p, (uint32_t)(row - b->p->frame.v) + 1);
     uint32_t at = covered_position(b, c), cost;
     const struct location *where, *inner;
 
@@ -344,18 +355,19 @@ static void add_instr(struct builder *b, const struct frame *row, uint32_t modul
 
 static void add_code(struct builder *b, const struct code_bytes *code)
 {
+    struct rows rows = { 0 };
     struct disasm_line d;
-    size_t n, next = 0, at = 0;
-    const struct frame **row = rows_of(b->p, code, &n), *now = NULL;
+    size_t next = 0, at = 0;
 
+    find_rows(&rows, b->p, code);
     while (disasm_one(code->bytes + at, code->size - at, code->address + at, &d)) {
-        while (next < n && row[next]->address <= d.address)
-            now = row[next++];
-        if (now)
-            add_instr(b, now, code->module, &d);
+        while (next < rows.v.n && rows.v.v[next].address <= d.address)
+            next++;
+        if (next)
+            add_instr(b, rows.v.v[next - 1].chain, code->module, &d);
         at += d.size;
     }
-    free(row);
+    vec_release(&rows.v);
 }
 
 static void add_all_code(struct builder *b)

@@ -104,7 +104,7 @@ static void on_sample(struct col_session *s, const struct perf_record *r)
     event--;
     /* A thread that has all but ended has the number -1. */
     t = perf_process_thread(&s->processes, (int32_t)r->pid, (int32_t)r->tid);
-    out = (struct sample){ .time_ns = r->time_ns, .thread = t->id, .cpu = (int32_t)r->cpu,
+    out = (struct sample){ .thread = t->id, .cpu = (int32_t)r->cpu,
                            .weight = (int64_t)r->period, .count = 1 };
     if (event == COL_EVENT_SWITCH) {
         perf_wait_sample(&s->waits, t, r);
@@ -113,6 +113,7 @@ static void on_sample(struct col_session *s, const struct perf_record *r)
     out.stack = perf_stack_of(&s->stacks, t, r);
     perf_wait_running(t, r->time_ns);
     out.metric = s->metric[event];
+    sample_ends_at(&out, r->time_ns, s->events.v[event].is_clock ? r->period : 0);
     if (event == 0) {
         s->first_samples++;
         s->sampled_ns += s->events.v[0].is_clock ? r->period : 0;

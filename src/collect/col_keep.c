@@ -1,9 +1,9 @@
 /* col_keep.c - see col_keep.h.
  *
- * Code is kept for the dearest functions until nearly all cost is covered.  Within them a frame
- * with FRAME_ROW is defined wherever the inline chain changes, which is a line table cut down to
- * what is needed.  Of source files only the lines near measured ones are kept; the rest become
- * empty lines, so that numbers still hold and nothing else of the file leaves the machine.
+ * Code is kept for the dearest functions until nearly all cost is covered.  Within them a row
+ * of the line table is sent wherever the inline chain changes, and no others.  Of source files
+ * only the lines near measured ones are kept; the rest become empty lines, so that numbers still
+ * hold and nothing else of the file leaves the machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_keep.h"
 
@@ -142,11 +142,10 @@ static bool same_chain(const struct sym_line *a, const struct sym_line *b, size_
 
 enum { DEEPEST = 64 };
 
-/* Define a row wherever the inline chain changes within the function's code. */
+/* Send a row wherever the inline chain changes within the function's code. */
 static void keep_rows(struct keeper *k, const struct hot *f, struct sym_module *m,
                       const unsigned char *bytes, size_t size)
 {
-    struct intern *in = k->s->names->in;
     struct sym_line before[DEEPEST];
     size_t n_before = 0, at = 0;
     struct disasm_line d;
@@ -160,8 +159,7 @@ static void keep_rows(struct keeper *k, const struct hot *f, struct sym_module *
             continue;
         memcpy(before, chain, n * sizeof *chain);
         n_before = n;
-        sym_resolve_frame(k->s->names, intern_frame(in, &(struct frame){ FRAME_NATIVE, FRAME_ROW,
-                                                                        f->module, d.address }));
+        sym_resolve_line(k->s->names, &(struct line_row){ f->module, d.address });
     }
 }
 

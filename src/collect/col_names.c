@@ -75,7 +75,7 @@ void col_names(struct col_session *s)
     sym_resolve_opened(&names, s->stacks.kernel_module, perf_wait_take_kernel(&s->waits));
     spare_cold_modules(s, &names);
     sym_resolve_run(&names);
-    sym_resolve_meta(&names);
+    sym_resolve_modules(&names);
     judge_ends(s, &names);
     if (!s->options->no_source)
         col_keep(&(struct col_keep){ &names, s->self.v, s->self.n });

@@ -185,10 +185,8 @@ static void give_samples(struct reader *x, struct sample m)
         us = weight_us(x, i, now);
         m.stack = stack_of(x, umap_find(&x->at, x->sample.v[i]));
         m.weight = us > 0 && us < INT64_MAX / 1000 ? us * 1000 : 0;
-        /* A sample's time is the end of what it stands for. */
-        m.time_ns = now > 0 && now < INT64_MAX / 2000
-                        ? (uint64_t)now * 1000 + (uint64_t)m.weight
-                        : 0;
+        m.start_ns = now > 0 && now < INT64_MAX / 1000 ? (uint64_t)now * 1000 : 0;
+        m.duration_ns = (uint64_t)m.weight;
         if (m.weight)
             sink_sample(x->out, &m);
     }

@@ -79,7 +79,7 @@ static void put_samples(struct writer *w, const struct timeline_item *v, size_t 
     json_put_u64(j, "length", n);
     firefox_column(j, "stack", n, put_stack_of(w, &v[i]));
     firefox_column(j, "time", n,
-                   json_num(j, timed ? milliseconds(w, v[i].time_ns) : (double)i, 6));
+                   json_num(j, timed ? milliseconds(w, v[i].end_ns) : (double)i, 6));
     put_weights(w, v, n, timed);
     json_end_object(j);
 }
@@ -359,7 +359,7 @@ static uint64_t first_time(const struct writer *w)
     uint64_t first = UINT64_MAX;
 
     for (size_t i = 0; i < p->sample.n; i++)
-        first = earlier(first, p->sample.v[i].time_ns);
+        first = earlier(first, p->sample.v[i].start_ns);
     for (size_t i = 0; i < p->span.n; i++)
         first = earlier(first, p->span.v[i].start_ns);
     for (size_t i = 0; i < p->counter.n; i++)

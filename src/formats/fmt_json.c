@@ -9,7 +9,7 @@
 
 static const char *const frame_kinds[] = { "native", "kernel", "jit", "python", "script",
                                            "zone", "note" };
-static const char *const module_kinds[] = { "file", "kernel", "vdso", "jit", "script", "none" };
+static const char *const module_kinds[] = { "file", "kernel", "vdso", "jit", "none" };
 
 struct writer {
     struct json j;
@@ -85,6 +85,9 @@ static void put_modules(struct writer *w)
         json_put_str(&w->j, "path", profile_string(w->p, m->path));
         json_put_str(&w->j, "kind", module_kinds[m->kind]);
         json_put_str(&w->j, "build_id", hex);
+        json_put_str(&w->j, "symbols", profile_string(w->p, m->symbols));
+        json_put_str(&w->j, "problem", profile_string(w->p, m->problem));
+        json_put_str(&w->j, "advice", profile_string(w->p, m->advice));
         json_end_object(&w->j);
     }
 }
@@ -146,15 +149,35 @@ static void put_stacks(struct writer *w)
     column(w, "frame", stack, json_u64, frame);
 }
 
+static void put_tags(struct writer *w)
+{
+    for (size_t i = 0; i < w->p->tag.n; i++) {
+        const struct tag *t = &w->p->tag.v[i];
+
+        json_object(&w->j);
+        json_put_u64(&w->j, "parent", t->parent);
+        json_put_str(&w->j, "key", profile_string(w->p, t->key));
+        if (t->text)
+            json_put_str(&w->j, "value", profile_string(w->p, t->text));
+        else
+            json_put_i64(&w->j, "value", t->value);
+        if (t->unit)
+            json_put_str(&w->j, "unit", profile_string(w->p, t->unit));
+        json_end_object(&w->j);
+    }
+}
+
 static void put_samples(struct writer *w)
 {
     column(w, "metric", sample, json_u64, metric);
     column(w, "stack", sample, json_u64, stack);
     column(w, "thread", sample, json_u64, thread);
     column(w, "cpu", sample, json_i64, cpu);
-    column(w, "time_ns", sample, json_u64, time_ns);
+    column(w, "start_ns", sample, json_u64, start_ns);
+    column(w, "duration_ns", sample, json_u64, duration_ns);
     column(w, "weight", sample, json_i64, weight);
     column(w, "count", sample, json_u64, count);
+    column(w, "tags", sample, json_u64, tags);
 }
 
 static void put_text_column(struct writer *w, const char *key, const uint32_t *id, size_t n,
@@ -175,6 +198,7 @@ static void put_spans(struct writer *w)
     column(w, "stack", span, json_u64, stack);
     column(w, "start_ns", span, json_u64, start_ns);
     column(w, "duration_ns", span, json_u64, duration_ns);
+    column(w, "tags", span, json_u64, tags);
     put_text_column(w, "name", v ? &v->name : NULL, w->p->span.n, sizeof *v);
     put_text_column(w, "detail", v ? &v->detail : NULL, w->p->span.n, sizeof *v);
 }
@@ -191,6 +215,7 @@ static void put_counters(struct writer *w)
     column(w, "process", counter, json_u64, process);
     column(w, "time_ns", counter, json_u64, time_ns);
     column(w, "value", counter, put_value, value);
+    column(w, "tags", counter, json_u64, tags);
     put_text_column(w, "name", v ? &v->name : NULL, w->p->counter.n, sizeof *v);
     put_text_column(w, "unit", v ? &v->unit : NULL, w->p->counter.n, sizeof *v);
 }
@@ -203,8 +228,9 @@ static const struct table {
     { "metrics", put_metrics, true },     { "processes", put_processes, true },
     { "threads", put_threads, true },     { "modules", put_modules, true },
     { "functions", put_functions, true }, { "frames", put_frames, true },
-    { "stacks", put_stacks, false },      { "samples", put_samples, false },
-    { "spans", put_spans, false },        { "counters", put_counters, false },
+    { "stacks", put_stacks, false },      { "tags", put_tags, true },
+    { "samples", put_samples, false },    { "spans", put_spans, false },
+    { "counters", put_counters, false },
 };
 
 static int json_write(const struct an_view *v, const struct export_options *o, struct out *out,

@@ -58,14 +58,16 @@ static void give_sample(struct importer *im, const struct sample *m)
 
 static struct sample sample_of(struct importer *im, const struct perf_sample *s, uint64_t weight)
 {
-    return (struct sample){
-        .time_ns = s->time,
+    struct sample m = {
         .thread = perfdata_thread(&im->world, s->pid, s->tid)->id,
         .metric = metric_of(im, s->attr),
         .cpu = s->cpu,
         .weight = weight > INT64_MAX ? INT64_MAX : (int64_t)weight,
         .count = 1,
     };
+
+    sample_ends_at(&m, s->time, s->attr->is_time ? weight : 0);
+    return m;
 }
 
 static void wait_for_user(struct importer *im, const struct perf_sample *s, struct sample m)
@@ -232,7 +234,7 @@ static void on_switch(struct importer *im, const struct perf_record *r,
                       const struct perf_sample *at)
 {
     struct perf_thread *t = perfdata_thread(&im->world, at->pid, at->tid);
-    struct sample m = { .time_ns = at->time, .thread = t->id, .cpu = at->cpu, .count = 1 };
+    struct sample m = { .thread = t->id, .cpu = at->cpu, .count = 1 };
 
     if (r->misc & PERF_MISC_SWITCH_OUT) {
         t->out_ns = at->time;
@@ -248,8 +250,9 @@ static void on_switch(struct importer *im, const struct perf_record *r,
         im->waiting_note = note(&im->in, "[waiting; the last known stack]");
     }
     m.metric = im->off_cpu;
-    m.time_ns = t->out_ns; /* a wait has the time at which it began */
-    m.weight = (int64_t)(at->time - t->out_ns);
+    m.start_ns = t->out_ns;
+    m.duration_ns = at->time - t->out_ns;
+    m.weight = (int64_t)m.duration_ns;
     m.stack = intern_stack(&im->in, t->last_stack, im->waiting_note);
     t->out_ns = 0;
     sink_sample(im->out, &m);
@@ -443,7 +446,7 @@ static void name_frames(struct importer *im)
             sym_resolve_where(&s, (uint32_t)i + 1, "", im->world.module_pid.v[i],
                               im->world.module_pid.v[i]);
     sym_resolve_run(&s);
-    sym_resolve_meta(&s);
+    sym_resolve_modules(&s);
     sym_resolve_release(&s);
 }
 

@@ -328,13 +328,17 @@ static uint32_t thread_of(struct importer *im, const struct head *h)
     return id;
 }
 
+static bool is_clock(struct scan_text event)
+{
+    return scan_starts(event, "cpu-clock") || scan_starts(event, "task-clock");
+}
+
 static uint32_t metric_of(struct importer *im, const struct head *h)
 {
     struct scan_text event = h->event;
     uint32_t name = intern_string(&im->in, event.s, event.n);
     uint32_t id = umap_find(&im->metric_of, name);
-    bool is_time = scan_starts(event, "cpu-clock") || scan_starts(event, "task-clock");
-    const char *unit = !h->has_period ? "samples" : is_time ? "ns" : "events";
+    const char *unit = !h->has_period ? "samples" : is_clock(event) ? "ns" : "events";
 
     if (id)
         return id;
@@ -394,10 +398,11 @@ static void head_line(struct importer *im, struct scan_text line, struct scan_te
     if (h.is_record)
         return;
     im->in_sample = true;
-    im->m = (struct sample){ .time_ns = h.time_ns, .thread = thread_of(im, &h),
+    im->m = (struct sample){ .thread = thread_of(im, &h),
                              .metric = metric_of(im, &h), .cpu = h.cpu,
                              .weight = h.period > INT64_MAX ? INT64_MAX : (int64_t)h.period,
                              .count = 1 };
+    sample_ends_at(&im->m, h.time_ns, h.has_period && is_clock(h.event) ? h.period : 0);
     frame_in_head(im, h.rest);
 }
 

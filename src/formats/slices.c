@@ -38,7 +38,7 @@ static void add_times(struct slices *s, struct labels *l, const struct timeline_
 
     for (size_t i = 0; i < n; i++) {
         uint64_t w = v[i].weight > 0 ? (uint64_t)v[i].weight : 0;
-        uint64_t start = v[i].time_ns > w ? v[i].time_ns - w : 0;
+        uint64_t start = v[i].end_ns > w ? v[i].end_ns - w : 0;
         bool by_wait = v[i].waiting || (i && v[i - 1].waiting);
 
         if (!v[i].waiting)
@@ -58,10 +58,10 @@ static void add_events(struct slices *s, struct labels *l, const struct timeline
 {
     for (size_t i = 0; i < n; i++) {
         labels_stack(l, v[i].stack);
-        change_to(s, l, v[i].time_ns);
+        change_to(s, l, v[i].end_ns);
     }
     if (n)
-        close_to(s, 0, v[n - 1].time_ns + 1);
+        close_to(s, 0, v[n - 1].end_ns + 1);
 }
 
 struct path { /* labels of one item in the pool */
@@ -84,7 +84,7 @@ static void add_side_by_side(struct slices *s, struct labels *l, const struct ti
 {
     struct path *path = mem_alloc((n + 1) * sizeof *path);
     struct arena pool = { 0 };
-    uint64_t now = n ? v[0].time_ns : 0;
+    uint64_t now = n ? v[0].end_ns : 0;
 
     for (size_t i = 0; i < n; i++) {
         uint32_t *copy;

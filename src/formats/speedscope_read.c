@@ -274,8 +274,11 @@ static void give_profile(struct reader *x)
         w *= scale > 0 ? scale : 1;
         m.stack = x->piece.v[i].stack;
         m.weight = w > -9e18 && w < 9e18 ? llround(w) : 0;
-        at += w > 0 ? w : 0; /* a sample's time is the end of what it stands for */
-        m.time_ns = scale > 0 && at < 9e18 ? (uint64_t)at : i + 1; /* at least their order */
+        at += w > 0 ? w : 0;
+        if (scale > 0 && at < 9e18)
+            sample_ends_at(&m, (uint64_t)at, m.weight > 0 ? (uint64_t)m.weight : 0);
+        else
+            sample_ends_at(&m, i + 1, 0); /* at least their order */
         if (m.weight)
             sink_sample(x->out, &m);
     }

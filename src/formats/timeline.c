@@ -19,8 +19,8 @@ static int by_thread_and_time(const void *a, const void *b)
 
     if (x->item.thread != y->item.thread)
         return x->item.thread < y->item.thread ? -1 : 1;
-    if (x->item.time_ns != y->item.time_ns)
-        return x->item.time_ns < y->item.time_ns ? -1 : 1;
+    if (x->item.end_ns != y->item.end_ns)
+        return x->item.end_ns < y->item.end_ns ? -1 : 1;
     return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
@@ -57,7 +57,7 @@ static size_t add_up(struct timeline_item *v, size_t n)
 
 static void add_run(struct timeline *t, const struct sortable *s, size_t n)
 {
-    bool timed = s[0].item.time_ns && (n == 1 || s[0].item.time_ns != s[n - 1].item.time_ns);
+    bool timed = s[0].item.end_ns && (n == 1 || s[0].item.end_ns != s[n - 1].item.end_ns);
     struct timeline_run r = { s[0].item.thread, timed, t->item.n, n };
 
     vec_reserve(&t->item, t->item.n + n);
@@ -70,15 +70,13 @@ static void add_run(struct timeline *t, const struct sortable *s, size_t n)
     vec_push(&t->run, r);
 }
 
-/* A sample was taken at the end of the time it stands for; a wait is known by its beginning. */
 static struct timeline_item item_of(const struct profile *p, const struct sample *m,
                                     uint32_t stack)
 {
-    bool waiting = is_waiting(p, m->metric);
-    uint64_t more = waiting && m->time_ns && m->weight > 0 ? (uint64_t)m->weight : 0;
+    uint64_t end = m->start_ns ? m->start_ns + m->duration_ns : 0;
 
-    return (struct timeline_item){ m->time_ns + more, m->thread, stack,
-                                   m->weight,         m->count,  waiting };
+    return (struct timeline_item){ end, m->thread, stack, m->weight, m->count,
+                                   is_waiting(p, m->metric) };
 }
 
 void timeline_build(struct timeline *t, const struct an_view *v)

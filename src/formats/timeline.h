@@ -10,7 +10,7 @@
 #include "profile/profile.h"
 
 struct timeline_item {
-    uint64_t time_ns; /* the end of what it stands for */
+    uint64_t end_ns; /* of what it stands for */
     uint32_t thread, stack;
     int64_t weight;
     uint64_t count;

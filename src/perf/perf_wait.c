@@ -156,7 +156,8 @@ static void emit(struct perf_waits *w, struct perf_thread *t, uint64_t until_ns)
     uint32_t note = t->wait_note ? t->wait_note
                     : as_before  ? t->block_note
                                  : intern_cstr(w->in, PERF_BLOCKED_UNKNOWN);
-    struct sample s = { .time_ns = t->out_ns, .thread = t->id, .metric = w->metric, .cpu = -1,
+    struct sample s = { .start_ns = t->out_ns, .duration_ns = until_ns - t->out_ns,
+                        .thread = t->id, .metric = w->metric, .cpu = -1,
                         .weight = (int64_t)(until_ns - t->out_ns), .count = 1 };
 
     s.stack = intern_stack(w->in, base, note_frame(w, note, guessed));

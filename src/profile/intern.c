@@ -17,12 +17,14 @@ void intern_release(struct intern *in)
     index_release(&in->frames);
     index_release(&in->named);
     index_release(&in->stacks);
+    index_release(&in->tag_sets);
     vec_release(&in->string);
     vec_release(&in->function);
     vec_release(&in->module);
     vec_release(&in->frame);
     vec_release(&in->named_frame);
     vec_release(&in->stack);
+    vec_release(&in->tag);
     arena_release(&in->arena);
 }
 
@@ -151,6 +153,41 @@ uint32_t intern_stack(struct intern *in, uint32_t parent, uint32_t frame)
     index_add(&in->stacks, h, (uint32_t)in->stack.n);
     sink_stack(in->out, parent, frame);
     return (uint32_t)in->stack.n;
+}
+
+uint32_t intern_tag_of(struct intern *in, const struct tag *t)
+{
+    uint64_t h = hash_pair(hash_pair(t->parent, t->key),
+                           hash_pair(hash_pair(t->text, t->unit), (uint64_t)t->value));
+
+    for (uint32_t at = index_first(&in->tag_sets, h), id;
+         (id = index_id(&in->tag_sets, h, &at));) {
+        const struct tag *o = &in->tag.v[id - 1];
+
+        if (o->parent == t->parent && o->key == t->key && o->text == t->text &&
+            o->unit == t->unit && o->value == t->value)
+            return id;
+    }
+    vec_push(&in->tag, *t);
+    index_add(&in->tag_sets, h, (uint32_t)in->tag.n);
+    sink_tag(in->out, t);
+    return (uint32_t)in->tag.n;
+}
+
+uint32_t intern_tag(struct intern *in, uint32_t parent, const char *key, const char *text)
+{
+    return intern_tag_of(in, &(struct tag){ .parent = parent,
+                                            .key = intern_string(in, key, strlen(key)),
+                                            .text = intern_string(in, text, strlen(text)) });
+}
+
+uint32_t intern_tag_number(struct intern *in, uint32_t parent, const char *key, int64_t number,
+                           const char *unit)
+{
+    return intern_tag_of(in, &(struct tag){ .parent = parent,
+                                            .key = intern_string(in, key, strlen(key)),
+                                            .unit = intern_cstr(in, unit),
+                                            .value = number });
 }
 
 uint32_t intern_metric(struct intern *in, const struct metric *m)

@@ -23,13 +23,14 @@ struct intern_node {
 struct intern {
     struct sink *out;
     struct arena arena;
-    struct index strings, functions, modules, frames, named, stacks;
+    struct index strings, functions, modules, frames, named, stacks, tag_sets;
     VEC(struct intern_text) string;
     VEC(struct function) function;
     VEC(struct module) module;
     VEC(struct frame) frame;
     VEC(struct location) named_frame; /* by frame id: its only location, {0} for others */
     VEC(struct intern_node) stack;
+    VEC(struct tag) tag;
     uint32_t n_metrics, n_processes, n_threads;
 };
 
@@ -45,6 +46,11 @@ uint32_t intern_function(struct intern *in, const struct function *f);
 uint32_t intern_named_frame(struct intern *in, enum frame_kind kind, uint32_t function,
                             uint32_t line);
 uint32_t intern_stack(struct intern *in, uint32_t parent, uint32_t frame);
+/* The set PARENT with one more pair: a text, or a number with a unit (NULL or "": none). */
+uint32_t intern_tag(struct intern *in, uint32_t parent, const char *key, const char *text);
+uint32_t intern_tag_number(struct intern *in, uint32_t parent, const char *key, int64_t number,
+                           const char *unit);
+uint32_t intern_tag_of(struct intern *in, const struct tag *t);
 /* These are always new. */
 uint32_t intern_metric(struct intern *in, const struct metric *m);
 uint32_t intern_process(struct intern *in, const struct process *p);

@@ -21,9 +21,11 @@ void profile_free(struct profile *p)
     vec_release(&p->chain);
     vec_release(&p->location);
     vec_release(&p->stack);
+    vec_release(&p->tag);
     vec_release(&p->sample);
     vec_release(&p->span);
     vec_release(&p->counter);
+    vec_release(&p->row);
     vec_release(&p->source);
     vec_release(&p->code);
     free(p);
@@ -64,10 +66,18 @@ uint64_t profile_start_ns(const struct profile *p)
     if (first)
         return first;
     for (size_t i = 0; i < p->sample.n; i++)
-        earlier(&first, p->sample.v[i].time_ns);
+        earlier(&first, p->sample.v[i].start_ns);
     for (size_t i = 0; i < p->span.n; i++)
         earlier(&first, p->span.v[i].start_ns);
     return first;
+}
+
+uint32_t profile_find_string(const struct profile *p, const char *text)
+{
+    for (uint32_t id = 1; id <= p->string.n; id++)
+        if (strcmp(p->string.v[id - 1].s, text) == 0)
+            return id;
+    return 0;
 }
 
 uint32_t profile_find_metric(const struct profile *p, const char *name)
@@ -103,6 +113,7 @@ static void replay_definitions(const struct profile *p, struct sink *out)
         if (c.n)
             sink_resolve(out, (uint32_t)i + 1, &p->location.v[c.first], c.n);
     }
+    REPLAY_EACH(tag, tag);
 }
 
 void profile_replay(const struct profile *p, struct sink *out)
@@ -111,6 +122,9 @@ void profile_replay(const struct profile *p, struct sink *out)
     REPLAY_EACH(sample, sample);
     REPLAY_EACH(span, span);
     REPLAY_EACH(counter, counter);
+    for (size_t i = 0; i < p->row.n; i++)
+        sink_line(out, &p->row.v[i].at, &p->location.v[p->row.v[i].chain.first],
+                  p->row.v[i].chain.n);
     REPLAY_EACH(source, source);
     REPLAY_EACH(code, code);
 }

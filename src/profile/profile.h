@@ -27,6 +27,10 @@ struct profile_chain {
 struct profile_node {
     uint32_t parent, frame;
 };
+struct profile_row {
+    struct line_row at;
+    struct profile_chain chain; /* in location */
+};
 
 struct profile {
     struct arena arena;
@@ -42,9 +46,11 @@ struct profile {
     VEC(struct profile_chain) chain;
     VEC(struct location) location;
     VEC(struct profile_node) stack; /* parent id < own id */
+    VEC(struct tag) tag;            /* parent id < own id */
     VEC(struct sample) sample;
     VEC(struct span) span;
     VEC(struct counter) counter;
+    VEC(struct profile_row) row;    /* the line tables, as far as they were kept */
     VEC(struct source_text) source; /* text in the arena */
     VEC(struct code_bytes) code;    /* bytes in the arena */
     /* What the reader could not deliver, for every report to say: "" when whole. */
@@ -64,6 +70,7 @@ const char *profile_meta(const struct profile *p, const char *key); /* "" when a
 double profile_meta_number(const struct profile *p, const char *key, double otherwise);
 /* When the recording began, in the clock of its samples; 0 when it has no times. */
 uint64_t profile_start_ns(const struct profile *p);
+uint32_t profile_find_string(const struct profile *p, const char *text); /* id or 0 */
 uint32_t profile_find_metric(const struct profile *p, const char *name); /* id or 0 */
 
 #endif

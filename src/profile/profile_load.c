@@ -2,9 +2,10 @@
  * file: every id is checked here once, so that no reader of a profile needs to.  After the
  * first failure nothing more is taken in.
  *
- * These may be 0 (none): strings; a thread's process; a module of a frame or function; thread
- * and stack of a sample or span; a counter's process; a stack's parent.  All other ids must
- * name something.  SPDX-License-Identifier: Apache-2.0 */
+ * These may be 0 (none): strings other than a tag's key; a thread's process; a module of a frame
+ * or function; thread, stack and tags of a sample or span; a counter's process and tags; the
+ * parent of a stack or tag set.  All other ids must name something.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,11 +179,29 @@ static void load_update_thread(struct sink *s, uint32_t id, const struct thread 
     keep_new(old->end_ns, t->end_ns);
 }
 
+static bool module_facts_ok(struct loader *l, const struct module *m)
+{
+    return string_ok(l, m->symbols) && string_ok(l, m->problem) && string_ok(l, m->advice);
+}
+
+static void load_update_module(struct sink *s, uint32_t id, const struct module *m)
+{
+    struct loader *l = loader_of(s);
+    struct module *old;
+
+    if (!is_well(l) || !defined(l, "module", id, l->p.module.n) || !module_facts_ok(l, m))
+        return;
+    old = &l->p.module.v[id - 1];
+    keep_new(old->symbols, m->symbols);
+    keep_new(old->problem, m->problem);
+    keep_new(old->advice, m->advice);
+}
+
 static void load_module(struct sink *s, const struct module *m)
 {
     struct loader *l = loader_of(s);
 
-    if (has_room(l, "modules", l->p.module.n) && string_ok(l, m->path) &&
+    if (has_room(l, "modules", l->p.module.n) && string_ok(l, m->path) && module_facts_ok(l, m) &&
         in_range(l, "module kind", m->kind, MODULE_NONE) &&
         in_range(l, "build id size", m->build_id_size, sizeof m->build_id))
         vec_push(&l->p.module, *m);
@@ -206,6 +225,21 @@ static void load_stack(struct sink *s, uint32_t parent, uint32_t frame)
     if (has_room(l, "stacks", l->p.stack.n) && known(l, "stack", parent, l->p.stack.n) &&
         defined(l, "frame", frame, l->p.frame.n))
         vec_push(&l->p.stack, ((struct profile_node){ parent, frame }));
+}
+
+static void load_tag(struct sink *s, const struct tag *t)
+{
+    struct loader *l = loader_of(s);
+
+    if (has_room(l, "tag sets", l->p.tag.n) && known(l, "tag set", t->parent, l->p.tag.n) &&
+        defined(l, "string", t->key, l->p.string.n) && string_ok(l, t->text) &&
+        string_ok(l, t->unit))
+        vec_push(&l->p.tag, *t);
+}
+
+static bool tags_ok(struct loader *l, uint32_t tags)
+{
+    return known(l, "tag set", tags, l->p.tag.n);
 }
 
 static void add_used(struct loader *l)
@@ -237,7 +271,7 @@ static void load_sample(struct sink *s, const struct sample *m)
     struct sample *own;
 
     if (!is_well(l) || !known(l, "thread", m->thread, l->p.thread.n) ||
-        !known(l, "stack", m->stack, l->p.stack.n) ||
+        !known(l, "stack", m->stack, l->p.stack.n) || !tags_ok(l, m->tags) ||
         !defined(l, "metric", m->metric, l->p.metric.n))
         return;
     own = vec_add(&l->p.sample);
@@ -250,7 +284,8 @@ static void load_span(struct sink *s, const struct span *x)
     struct loader *l = loader_of(s);
 
     if (is_well(l) && known(l, "thread", x->thread, l->p.thread.n) && string_ok(l, x->name) &&
-        known(l, "stack", x->stack, l->p.stack.n) && string_ok(l, x->detail))
+        known(l, "stack", x->stack, l->p.stack.n) && string_ok(l, x->detail) &&
+        tags_ok(l, x->tags))
         vec_push(&l->p.span, *x);
 }
 
@@ -259,7 +294,7 @@ static void load_counter(struct sink *s, const struct counter *c)
     struct loader *l = loader_of(s);
 
     if (is_well(l) && known(l, "process", c->process, l->p.process.n) &&
-        string_ok(l, c->name) && string_ok(l, c->unit))
+        string_ok(l, c->name) && string_ok(l, c->unit) && tags_ok(l, c->tags))
         vec_push(&l->p.counter, *c);
 }
 
@@ -273,21 +308,43 @@ static void load_function(struct sink *s, const struct function *f)
         vec_push(&l->p.function, *f);
 }
 
-static void load_resolve(struct sink *s, uint32_t frame, const struct location *chain, size_t n)
+/* Keep a copy of CHAIN; false when it is not well. */
+static bool take_chain(struct loader *l, const struct location *chain, size_t n,
+                       struct profile_chain *out)
 {
-    struct loader *l = loader_of(s);
     size_t first = l->p.location.n;
 
-    if (!has_room(l, "locations", first + n) || !defined(l, "frame", frame, l->p.frame.n))
-        return;
+    if (!has_room(l, "locations", first + n))
+        return false;
     vec_reserve(&l->p.location, first + n);
     for (size_t i = 0; i < n; i++) {
         if (!defined(l, "function", chain[i].function, l->p.function.n))
-            return;
+            return false;
         l->p.location.v[first + i] = chain[i];
     }
     l->p.location.n += n;
-    l->p.chain.v[frame - 1] = (struct profile_chain){ (uint32_t)first, (uint32_t)n };
+    *out = (struct profile_chain){ (uint32_t)first, (uint32_t)n };
+    return true;
+}
+
+static void load_resolve(struct sink *s, uint32_t frame, const struct location *chain, size_t n)
+{
+    struct loader *l = loader_of(s);
+    struct profile_chain own;
+
+    if (is_well(l) && defined(l, "frame", frame, l->p.frame.n) && take_chain(l, chain, n, &own))
+        l->p.chain.v[frame - 1] = own;
+}
+
+static void load_line(struct sink *s, const struct line_row *row, const struct location *chain,
+                      size_t n)
+{
+    struct loader *l = loader_of(s);
+    struct profile_row r = { .at = *row };
+
+    if (is_well(l) && defined(l, "module", row->module, l->p.module.n) &&
+        take_chain(l, chain, n, &r.chain))
+        vec_push(&l->p.row, r);
 }
 
 static void load_source(struct sink *s, const struct source_text *t)
@@ -339,14 +396,17 @@ struct profile *profile_new(void)
         .thread = load_thread,
         .update_process = load_update_process,
         .update_thread = load_update_thread,
+        .update_module = load_update_module,
         .module = load_module,
         .frame = load_frame,
         .stack = load_stack,
+        .tag = load_tag,
         .sample = load_sample,
         .span = load_span,
         .counter = load_counter,
         .function = load_function,
         .resolve = load_resolve,
+        .line = load_line,
         .source = load_source,
         .code = load_code,
         .end = load_end,

@@ -10,7 +10,7 @@
 #include "profile/intern.h"
 
 /* A call that the sink gets must be merged here as well, or it would be lost. */
-_Static_assert(sizeof(struct sink) == 18 * sizeof(void (*)(void)), "merge the new call");
+_Static_assert(sizeof(struct sink) == 21 * sizeof(void (*)(void)), "merge the new call");
 
 struct merged_frame {
     struct frame frame;
@@ -25,14 +25,19 @@ struct merge {
     VEC(struct location) location;
     struct index frames;
     struct umap sources;          /* file */
+    struct umap rows;             /* module and address */
     struct umap codes;            /* module and address: index in code, + 1 */
     VEC(struct code_bytes) code;   /* modules translated, bytes in a part */
+};
+
+struct locations {
+    VEC(struct location) v;
 };
 
 struct part { /* ids of a part to ids of the merged profile, by id; [0] is 0 */
     const struct profile *p;
     int64_t shift;
-    uint32_t *string, *metric, *process, *thread, *module, *function, *frame, *stack;
+    uint32_t *string, *metric, *process, *thread, *module, *function, *frame, *stack, *tag;
     uint32_t own_thread; /* for samples of a part that knows no threads, 0 otherwise */
 };
 
@@ -131,7 +136,7 @@ static void map_threads(struct merge *m, struct part *t, const char *path)
 }
 
 /* A build id says more than a path, which containers and copies change. */
-static uint32_t join_module(struct merge *m, const struct module *x)
+static uint32_t find_module(const struct merge *m, const struct module *x)
 {
     for (uint32_t i = 0; x->build_id_size && i < m->in.module.n; i++) {
         const struct module *o = &m->in.module.v[i];
@@ -140,7 +145,20 @@ static uint32_t join_module(struct merge *m, const struct module *x)
             memcmp(o->build_id, x->build_id, x->build_id_size) == 0)
             return i + 1;
     }
-    return intern_module(&m->in, x);
+    return 0;
+}
+
+/* What the last part tells of a module's names holds. */
+static uint32_t join_module(struct merge *m, const struct module *x)
+{
+    size_t known = m->in.module.n;
+    uint32_t id = find_module(m, x);
+
+    if (!id)
+        id = intern_module(&m->in, x);
+    if (id <= known && (x->symbols || x->problem || x->advice))
+        sink_update_module(m->out, id, x);
+    return id;
 }
 
 static void map_modules(struct merge *m, struct part *t)
@@ -150,6 +168,9 @@ static void map_modules(struct merge *m, struct part *t)
         struct module x = t->p->module.v[i];
 
         x.path = t->string[x.path];
+        x.symbols = t->string[x.symbols];
+        x.problem = t->string[x.problem];
+        x.advice = t->string[x.advice];
         t->module[i + 1] = join_module(m, &x);
     }
 }
@@ -232,25 +253,30 @@ static uint32_t join_frame(struct merge *m, const struct frame *f, const struct 
     return (uint32_t)m->frame.n;
 }
 
+/* The chain C of a part, with the ids of the merged profile, into OUT. */
+static void map_chain(const struct part *t, struct profile_chain c, struct locations *out)
+{
+    out->v.n = 0;
+    for (uint32_t k = 0; k < c.n; k++) {
+        struct location x = t->p->location.v[c.first + k];
+
+        vec_push(&out->v, ((struct location){ t->function[x.function], x.line }));
+    }
+}
+
 static void map_frames(struct merge *m, struct part *t)
 {
-    VEC(struct location) chain = { 0 };
+    struct locations chain = { 0 };
 
     t->frame = new_ids(t->p->frame.n);
     for (size_t i = 0; i < t->p->frame.n; i++) {
         struct frame f = t->p->frame.v[i];
-        struct profile_chain c = t->p->chain.v[i];
 
         f.module = t->module[f.module];
-        chain.n = 0;
-        for (uint32_t k = 0; k < c.n; k++) {
-            struct location x = t->p->location.v[c.first + k];
-
-            vec_push(&chain, ((struct location){ t->function[x.function], x.line }));
-        }
-        t->frame[i + 1] = join_frame(m, &f, chain.v, c.n);
+        map_chain(t, t->p->chain.v[i], &chain);
+        t->frame[i + 1] = join_frame(m, &f, chain.v.v, (uint32_t)chain.v.n);
     }
-    vec_release(&chain);
+    vec_release(&chain.v);
 }
 
 static void map_stacks(struct merge *m, struct part *t)
@@ -263,6 +289,20 @@ static void map_stacks(struct merge *m, struct part *t)
     }
 }
 
+static void map_tags(struct merge *m, struct part *t)
+{
+    t->tag = new_ids(t->p->tag.n);
+    for (size_t i = 0; i < t->p->tag.n; i++) {
+        struct tag x = t->p->tag.v[i];
+
+        x.parent = t->tag[x.parent];
+        x.key = t->string[x.key];
+        x.text = t->string[x.text];
+        x.unit = t->string[x.unit];
+        t->tag[i + 1] = intern_tag_of(&m->in, &x);
+    }
+}
+
 /* --- what happened ---------------------------------------------------------------------- */
 
 static void send_samples(struct merge *m, const struct part *t)
@@ -270,9 +310,10 @@ static void send_samples(struct merge *m, const struct part *t)
     for (size_t i = 0; i < t->p->sample.n; i++) {
         struct sample x = t->p->sample.v[i];
 
-        x.time_ns = shifted(t, x.time_ns);
+        x.start_ns = shifted(t, x.start_ns);
         x.thread = x.thread ? t->thread[x.thread] : t->own_thread;
         x.stack = t->stack[x.stack];
+        x.tags = t->tag[x.tags];
         x.metric = t->metric[x.metric];
         sink_sample(m->out, &x);
     }
@@ -288,6 +329,7 @@ static void send_spans(struct merge *m, const struct part *t)
         x.name = t->string[x.name];
         x.stack = t->stack[x.stack];
         x.detail = t->string[x.detail];
+        x.tags = t->tag[x.tags];
         sink_span(m->out, &x);
     }
 }
@@ -301,8 +343,27 @@ static void send_counters(struct merge *m, const struct part *t)
         x.process = t->process[x.process];
         x.name = t->string[x.name];
         x.unit = t->string[x.unit];
+        x.tags = t->tag[x.tags];
         sink_counter(m->out, &x);
     }
+}
+
+/* Of rows at one address the first. */
+static void send_rows(struct merge *m, const struct part *t)
+{
+    struct locations chain = { 0 };
+
+    for (size_t i = 0; i < t->p->row.n; i++) {
+        struct line_row x = t->p->row.v[i].at;
+
+        x.module = t->module[x.module];
+        if (umap_find(&m->rows, hash_pair(x.module, x.address)))
+            continue;
+        umap_put(&m->rows, hash_pair(x.module, x.address), 1);
+        map_chain(t, t->p->row.v[i].chain, &chain);
+        sink_line(m->out, &x, chain.v.v, chain.v.n);
+    }
+    vec_release(&chain.v);
 }
 
 /* A profile has one text for a file: that of the first part. */
@@ -345,6 +406,7 @@ static void define(struct merge *m, struct part *t, const char *path)
     map_functions(m, t);
     map_frames(m, t);
     map_stacks(m, t);
+    map_tags(m, t);
 }
 
 static void send(struct merge *m, const struct part *t)
@@ -352,6 +414,7 @@ static void send(struct merge *m, const struct part *t)
     send_samples(m, t);
     send_spans(m, t);
     send_counters(m, t);
+    send_rows(m, t);
     send_sources(m, t);
     keep_code(m, t);
 }
@@ -366,6 +429,7 @@ static void part_release(struct part *t)
     free(t->function);
     free(t->frame);
     free(t->stack);
+    free(t->tag);
 }
 
 static void merge_release(struct merge *m)
@@ -377,6 +441,7 @@ static void merge_release(struct merge *m)
     vec_release(&m->code);
     index_release(&m->frames);
     umap_release(&m->sources);
+    umap_release(&m->rows);
     umap_release(&m->codes);
 }
 

@@ -16,7 +16,15 @@
  * A frame is a place in a program: an address in a module, or only a name.  resolve() says
  * what source functions the frame stands for, outermost first: one for an ordinary frame,
  * more where calls were inlined.  A frame that is never resolved is shown as its module and
- * address.
+ * address.  One stack may mix frames of all kinds.
+ *
+ * A sample stands for the time from start_ns to start_ns + duration_ns (not included).  A sample
+ * of a clock ends when the timer fires and lasts as long as it weighs; a wait lasts from leaving
+ * the CPU to returning; an event such as a cache miss or an allocation is an instant with
+ * duration 0.  A sum over the whole recording is an instant at its start.
+ *
+ * Tag sets are a prefix tree as well: a set is one key with a value added to a parent set.  A
+ * key that occurs twice has both values, and the later one counts where only one can.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PROFILE_SINK_H
@@ -58,7 +66,6 @@ enum module_kind {
     MODULE_KERNEL,
     MODULE_VDSO,
     MODULE_JIT,
-    MODULE_SCRIPT,
     MODULE_NONE,
 };
 
@@ -67,6 +74,10 @@ struct module { /* a file that code came from */
     uint32_t kind; /* enum module_kind */
     uint8_t build_id[20];
     uint8_t build_id_size; /* 0 when unknown */
+    /* What is known of its names; strings, told by update_module(). */
+    uint32_t symbols; /* where they came from: "dwarf", "symtab" ..., "none" */
+    uint32_t problem; /* why it could not be read */
+    uint32_t advice;  /* what would give more names */
 };
 
 enum frame_kind {
@@ -76,14 +87,13 @@ enum frame_kind {
     FRAME_PYTHON,
     FRAME_SCRIPT,
     FRAME_ZONE,
-    FRAME_NOTE, /* something we say, such as "[truncated]" or "[futex]" */
+    FRAME_NOTE, /* something we say, such as "[truncated]" or "[lost]" */
 };
 
 enum frame_flag {
     FRAME_TRUNCATED = 1, /* "[truncated]": the stack was cut below here */
     FRAME_JOINED = 2,    /* the rest below was taken from an earlier full stack */
     FRAME_RETURN = 4,    /* address is a return address: the call is before it */
-    FRAME_ROW = 8,       /* in no stack: says what source the code from here to the next row is */
 };
 
 struct frame {
@@ -105,23 +115,48 @@ struct location { /* one source position within a frame */
     uint32_t line; /* 0 when unknown */
 };
 
-struct sample {
-    uint64_t time_ns; /* sampled: when, the end of what it stands for; measured: its beginning */
-    uint32_t thread, stack, metric;
-    int32_t cpu;     /* -1 when unknown */
-    int64_t weight;  /* in the metric's unit */
-    uint64_t count;  /* events that make up the weight; 1 for one sample */
+struct line_row { /* the source of the code from here to the next row of the module */
+    uint32_t module;
+    uint64_t address; /* file-relative as in struct frame */
 };
+
+struct tag { /* a tag set: KEY and its value, added to the set PARENT */
+    uint32_t parent;     /* tag set, 0 when this is its first pair */
+    uint32_t key, text;  /* strings; text 0: the value is a number */
+    uint32_t unit;       /* string: of the number, 0 when it has none */
+    int64_t value;
+};
+/* Keys that fathom itself reads. */
+#define TAG_WAIT "wait"   /* what a sample off the CPU waited for: "futex", "run queue" ... */
+#define TAG_STACK "stack" /* "guessed": the stack is that of an earlier sample or wait */
+
+struct sample {
+    uint64_t start_ns, duration_ns;
+    uint32_t thread, stack, metric;
+    uint32_t tags;   /* tag set, 0 when none */
+    int32_t cpu;     /* -1 when unknown */
+    int64_t weight;  /* in the metric's unit: nanoseconds, bytes allocated */
+    uint64_t count;  /* events that make up the weight: 1 for one sample, n for n allocations */
+};
+
+/* M was taken at END_NS, 0 when unknown, at the end of DURATION_NS that it stands for. */
+static inline void sample_ends_at(struct sample *m, uint64_t end_ns, uint64_t duration_ns)
+{
+    m->start_ns = end_ns > duration_ns ? end_ns - duration_ns : end_ns != 0;
+    m->duration_ns = end_ns - m->start_ns;
+}
 
 struct span { /* something with a name, a beginning and an end on a thread */
     uint64_t start_ns, duration_ns;
     uint32_t thread, name, stack; /* stack 0 when none */
     uint32_t detail;              /* string: arguments, 0 when none */
+    uint32_t tags;
 };
 
 struct counter {
     uint64_t time_ns;
     uint32_t process, name, unit; /* strings; process 0 = machine-wide */
+    uint32_t tags;
     double value;
 };
 
@@ -144,18 +179,23 @@ struct sink {
     void (*metric)(struct sink *s, const struct metric *m);
     void (*process)(struct sink *s, const struct process *p);
     void (*thread)(struct sink *s, const struct thread *t);
-    /* Later facts about a process or thread already defined: name, command, end.
-     * A field that is 0 keeps the value it has. */
+    /* Later facts about a process, thread or module already defined: name, end, symbols.
+     * A field that is 0 keeps the value it has; of a module only symbols, problem and advice
+     * are looked at. */
     void (*update_process)(struct sink *s, uint32_t id, const struct process *p);
     void (*update_thread)(struct sink *s, uint32_t id, const struct thread *t);
+    void (*update_module)(struct sink *s, uint32_t id, const struct module *m);
     void (*module)(struct sink *s, const struct module *m);
     void (*frame)(struct sink *s, const struct frame *f);
     void (*stack)(struct sink *s, uint32_t parent, uint32_t frame);
+    void (*tag)(struct sink *s, const struct tag *t);
     void (*sample)(struct sink *s, const struct sample *m);
     void (*span)(struct sink *s, const struct span *p);
     void (*counter)(struct sink *s, const struct counter *c);
     void (*function)(struct sink *s, const struct function *f);
     void (*resolve)(struct sink *s, uint32_t frame, const struct location *chain, size_t n);
+    void (*line)(struct sink *s, const struct line_row *row, const struct location *chain,
+                 size_t n);
     void (*source)(struct sink *s, const struct source_text *t);
     void (*code)(struct sink *s, const struct code_bytes *c);
     int (*end)(struct sink *s, struct err *e);
@@ -193,6 +233,17 @@ static inline void sink_update_thread(struct sink *s, uint32_t id, const struct 
     SINK_CALL(update_thread, id, t);
 }
 
+static inline void sink_update_module(struct sink *s, uint32_t id, const struct module *m)
+{
+    SINK_CALL(update_module, id, m);
+}
+
+static inline void sink_line(struct sink *s, const struct line_row *row,
+                             const struct location *chain, size_t n)
+{
+    SINK_CALL(line, row, chain, n);
+}
+
 static inline void sink_resolve(struct sink *s, uint32_t frame, const struct location *chain,
                                 size_t n)
 {
@@ -210,6 +261,7 @@ SINK_RECORD(process, process)
 SINK_RECORD(thread, thread)
 SINK_RECORD(module, module)
 SINK_RECORD(frame, frame)
+SINK_RECORD(tag, tag)
 SINK_RECORD(sample, sample)
 SINK_RECORD(span, span)
 SINK_RECORD(counter, counter)

@@ -196,6 +196,8 @@ static inline __attribute__((always_inline)) bool decode_as(struct column_job *j
             x = next_int(&j->c);
         else if (kind == STORE_REAL)
             x = cur_u64(&j->c);
+        else if (kind == STORE_DURATION)
+            x = store_unpack_duration(j->field + i * j->stride, next_uint(&j->c));
         else if (kind == STORE_PARENT)
             x = (x = next_uint(&j->c)) ? (uint64_t)j->first + i - x : 0;
         else
@@ -218,6 +220,8 @@ static bool decode_numbers(struct column_job *j, const struct store_column *k)
         return decode_as(j, STORE_REAL, 8);
     case STORE_PARENT:
         return decode_as(j, STORE_PARENT, 4);
+    case STORE_DURATION:
+        return decode_as(j, STORE_DURATION, 8);
     default:
         return decode_as(j, STORE_REF, 4);
     }

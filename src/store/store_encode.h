@@ -56,6 +56,7 @@ static inline size_t store_encode_field(unsigned char *to, const struct store_co
     case STORE_INT: return leb_put(to, leb_zigzag((int64_t)x));
     case STORE_PARENT: return leb_put(to, x ? own - x : 0);
     case STORE_REAL: return store_encode_real(to, x);
+    case STORE_DURATION: return leb_put(to, store_pack_duration(field, x));
     default: *last = x; return leb_put(to, leb_zigzag((int64_t)(x - before)));
     }
 }

@@ -66,6 +66,9 @@ static void send_stand_in(struct reader *r, enum store_type type)
     case STORE_frame:
         lost_frame(r);
         break;
+    case STORE_tag:
+        SEND(r, tag, (&(struct tag){ .key = lost_id(r, STORE_string) }));
+        break;
     default:
         SEND(r, stack, 0, lost_id(r, STORE_frame));
     }
@@ -171,6 +174,7 @@ READ_AS_IT_IS(metric)
 READ_AS_IT_IS(process)
 READ_AS_IT_IS(thread)
 READ_AS_IT_IS(function)
+READ_AS_IT_IS(tag)
 READ_AS_IT_IS(sample)
 READ_AS_IT_IS(span)
 READ_AS_IT_IS(counter)
@@ -211,6 +215,14 @@ static void read_module(struct reader *r, const struct store_module *x)
     if (m.build_id_size)
         memcpy(m.build_id, x->build_id.p, m.build_id_size);
     SEND(r, module, &m);
+}
+
+static void read_module_update(struct reader *r, const struct store_module_update *x)
+{
+    struct module m = { .symbols = x->symbols, .problem = x->problem, .advice = x->advice };
+
+    if (x->id != r->ids[STORE_module].lost)
+        SEND(r, update_module, x->id, &m);
 }
 
 static void read_frame(struct reader *r, const struct store_frame *x)
@@ -255,6 +267,19 @@ static void read_location(struct reader *r, const struct store_location *x)
         return;
     if (x->frame != r->ids[STORE_frame].lost) /* the stand-in keeps its name */
         SEND(r, resolve, x->frame, r->chain.v, r->chain.n);
+    vec_clear(&r->chain);
+}
+
+static void read_line(struct reader *r, const struct store_line *x)
+{
+    const struct store_line *end = (const void *)(r->records.data + r->records.n), *next = x + 1;
+    struct line_row row = { x->module, x->address };
+
+    vec_push(&r->chain, ((struct location){ x->function, x->line }));
+    if (next < end && next->inlined && next->module == x->module && next->address == x->address)
+        return;
+    if (x->module != r->ids[STORE_module].lost)
+        SEND(r, line, &row, r->chain.v, r->chain.n);
     vec_clear(&r->chain);
 }
 

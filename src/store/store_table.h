@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "profile/sink.h"
 
@@ -17,6 +18,7 @@ enum store_kind {
     STORE_ID,     /* the same, never 0 */
     STORE_PARENT, /* own id less this id, as UINT; 0 for none */
     STORE_REAL,   /* 8 bytes, IEEE 754 */
+    STORE_DURATION, /* of a sample: 0 when it is its weight, else the value + 1, as UINT */
     STORE_TEXT,   /* UTF-8: all lengths as UINT, then all bytes */
     STORE_BYTES,  /* the same for bytes that are no text */
 };
@@ -50,6 +52,9 @@ struct store_module {
     uint32_t path, kind;
     struct store_text build_id;
 };
+struct store_module_update {
+    uint32_t id, symbols, problem, advice;
+};
 struct store_frame {
     uint32_t kind, flags, module;
     uint64_t address;
@@ -59,6 +64,10 @@ struct store_location { /* one link of a frame's chain; inlined: belongs to the 
 };
 struct store_stack {
     uint32_t parent, frame;
+};
+struct store_line { /* one link of a row's chain, as in store_location */
+    uint32_t module, function, line, inlined;
+    uint64_t address;
 };
 struct store_source {
     uint32_t file;
@@ -104,6 +113,27 @@ struct store_chunk {
 
 /* By type; [0] is unused. */
 extern const struct store_chunk store_chunks[STORE_TYPES];
+
+/* A sample lasts as long as it weighs or not at all, mostly: either costs nothing in a column.
+ * FIELD is its duration_ns; the weight is decoded before it. */
+static inline uint64_t store_weight_beside(const unsigned char *field)
+{
+    uint64_t weight;
+
+    memcpy(&weight, field + offsetof(struct sample, weight) - offsetof(struct sample, duration_ns),
+           sizeof weight);
+    return weight;
+}
+
+static inline uint64_t store_pack_duration(const unsigned char *field, uint64_t x)
+{
+    return x == store_weight_beside(field) || x == UINT64_MAX ? 0 : x + 1;
+}
+
+static inline uint64_t store_unpack_duration(const unsigned char *field, uint64_t x)
+{
+    return x ? x - 1 : store_weight_beside(field);
+}
 
 /* The number in a FIELD of four or eight bytes of a record, sign-extended where it has one. */
 uint64_t store_table_field(const unsigned char *field, const struct store_column *k);

@@ -199,6 +199,7 @@ WRITE_AS_IT_IS(metric)
 WRITE_AS_IT_IS(process)
 WRITE_AS_IT_IS(thread)
 WRITE_AS_IT_IS(function)
+WRITE_AS_IT_IS(tag)
 WRITE_AS_IT_IS(sample)
 WRITE_AS_IT_IS(span)
 WRITE_AS_IT_IS(counter)
@@ -233,6 +234,15 @@ static void write_module(struct sink *s, const struct module *m)
     struct store_module x = { m->path, m->kind, text_of(m->build_id, m->build_id_size) };
 
     put_and_flush(s, STORE_module, &x);
+    if (m->symbols || m->problem || m->advice)
+        sink_update_module(s, (uint32_t)writer_of(s)->table[STORE_module].total, m);
+}
+
+static void write_update_module(struct sink *s, uint32_t id, const struct module *m)
+{
+    struct store_module_update u = { id, m->symbols, m->problem, m->advice };
+
+    put_and_flush(s, STORE_module_update, &u);
 }
 
 static void write_frame(struct sink *s, const struct frame *f)
@@ -254,6 +264,18 @@ static void write_resolve(struct sink *s, uint32_t frame, const struct location 
         struct store_location x = { frame, chain[i].function, chain[i].line, i > 0 };
 
         put(writer_of(s), STORE_location, &x);
+    }
+    flush_when_full(writer_of(s));
+}
+
+static void write_line(struct sink *s, const struct line_row *row, const struct location *chain,
+                       size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct store_line x = { row->module, chain[i].function, chain[i].line, i > 0,
+                                row->address };
+
+        put(writer_of(s), STORE_line, &x);
     }
     flush_when_full(writer_of(s));
 }
@@ -316,14 +338,17 @@ struct store_writer *store_writer_to(struct out *out)
         .thread = write_thread,
         .update_process = write_update_process,
         .update_thread = write_update_thread,
+        .update_module = write_update_module,
         .module = write_module,
         .frame = write_frame,
         .stack = write_stack,
+        .tag = write_tag,
         .sample = write_sample,
         .span = write_span,
         .counter = write_counter,
         .function = write_function,
         .resolve = write_resolve,
+        .line = write_line,
         .source = write_source,
         .code = write_code,
         .end = write_end,

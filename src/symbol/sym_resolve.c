@@ -149,29 +149,39 @@ static struct location unnamed(struct sym_resolve *s, uint32_t module)
     return (struct location){ intern_function(s->in, &f), 0 };
 }
 
-/* What FRAME stands for, into CHAIN (SYM_CHAIN_MAX of them); 0 when that is not for us to say. */
-static size_t chain_of(struct sym_resolve *s, uint32_t frame, struct location *chain)
+/* The source of PLACE in MODULE, into CHAIN (SYM_CHAIN_MAX of them); 0 when the module has none. */
+static size_t chain_at(struct sym_resolve *s, uint32_t module, uint64_t place,
+                       struct location *chain)
 {
-    const struct frame f = s->in->frame.v[frame - 1];
-    struct sym_resolve_module *m;
+    struct sym_resolve_module *m = open_module(s, module);
     const struct sym_line *line;
     size_t n;
 
-    if (s->in->named_frame.v[frame - 1].function || !(m = open_module(s, f.module)))
+    if (!m)
         return 0;
-    n = sym_module_find(m->open, place_of(&f), &line);
+    n = sym_module_find(m->open, place, &line);
     m->frames++;
     m->unnamed += n == 0;
     m->by_start += n && line[0].source == SYM_EH_FRAME;
     if (n == 0) {
-        chain[0] = unnamed(s, f.module);
+        chain[0] = unnamed(s, module);
         return 1;
     }
     if (n > SYM_CHAIN_MAX)
         n = SYM_CHAIN_MAX;
     for (size_t i = 0; i < n; i++)
-        chain[i] = location_of(s, f.module, &line[i]);
+        chain[i] = location_of(s, module, &line[i]);
     return n;
+}
+
+/* What FRAME stands for; 0 when that is not for us to say. */
+static size_t chain_of(struct sym_resolve *s, uint32_t frame, struct location *chain)
+{
+    const struct frame f = s->in->frame.v[frame - 1];
+
+    if (s->in->named_frame.v[frame - 1].function)
+        return 0;
+    return chain_at(s, f.module, place_of(&f), chain);
 }
 
 static void send_chain(struct sym_resolve *s, uint32_t frame, const struct location *chain,
@@ -181,11 +191,13 @@ static void send_chain(struct sym_resolve *s, uint32_t frame, const struct locat
         sink_resolve(s->in->out, frame, chain, n);
 }
 
-void sym_resolve_frame(struct sym_resolve *s, uint32_t frame)
+void sym_resolve_line(struct sym_resolve *s, const struct line_row *row)
 {
     struct location chain[SYM_CHAIN_MAX];
+    size_t n = chain_at(s, row->module, row->address, chain);
 
-    send_chain(s, frame, chain, chain_of(s, frame, chain));
+    if (n)
+        sink_line(s->in->out, row, chain, n);
 }
 
 struct asked {
@@ -239,30 +251,24 @@ void sym_resolve_run(struct sym_resolve *s)
     free(answer);
 }
 
-static void send_meta(struct sym_resolve *s, uint32_t module, const char *what, const char *value)
+static uint32_t fact_id(struct sym_resolve *s, const char *text)
 {
-    char key[64];
-    struct buf b = { 0 };
-
-    if (!*value)
-        return;
-    snprintf(key, sizeof key, "symbols.%u.%s", module, what);
-    utf8_add_clean(&b, value, strlen(value));
-    sink_meta(s->in->out, key, buf_text(&b));
-    buf_release(&b);
+    return *text ? clean_id(s->in, text, strlen(text)) : 0;
 }
 
-void sym_resolve_meta(struct sym_resolve *s)
+void sym_resolve_modules(struct sym_resolve *s)
 {
     for (uint32_t id = 1; id <= s->module.n; id++) {
         const struct sym_resolve_module *m = &s->module.v[id - 1];
+        struct module facts = { 0 };
 
         if (!m->open)
             continue;
-        send_meta(s, id, "source", sym_source_name(sym_module_source(m->open)));
-        send_meta(s, id, "problem", sym_module_problem(m->open));
+        facts.symbols = fact_id(s, sym_source_name(sym_module_source(m->open)));
+        facts.problem = fact_id(s, sym_module_problem(m->open));
         if (m->unnamed + m->by_start)
-            send_meta(s, id, "advice", sym_module_advice(m->open));
+            facts.advice = fact_id(s, sym_module_advice(m->open));
+        sink_update_module(s->in->out, id, &facts);
     }
 }
 

@@ -48,11 +48,11 @@ void sym_resolve_opened(struct sym_resolve *s, uint32_t module, struct sym_modul
 void sym_resolve_quick(struct sym_resolve *s, uint32_t module);
 /* Resolve every frame defined since the last call. */
 void sym_resolve_run(struct sym_resolve *s);
-/* The same for one frame. */
-void sym_resolve_frame(struct sym_resolve *s, uint32_t frame);
-/* Send what each module's names came from as meta symbols.<module>.source, .problem, .advice;
- * once, after the last run.  Advice only for modules with unnamed places. */
-void sym_resolve_meta(struct sym_resolve *s);
+/* Send ROW of the line table with the source functions it stands for. */
+void sym_resolve_line(struct sym_resolve *s, const struct line_row *row);
+/* Send where each module's names came from, what went wrong and what would give more; once, after
+ * the last run.  Advice only for modules with unnamed places. */
+void sym_resolve_modules(struct sym_resolve *s);
 const struct sym_resolve_module *sym_resolve_facts(const struct sym_resolve *s, uint32_t module);
 
 #endif

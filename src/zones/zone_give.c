@@ -52,7 +52,7 @@ static void give_samples(struct give *g)
         if (!g->task[n->task])
             g->task[n->task] = g->t->thread(g->t, task->tid, task->name);
         sink_sample(g->t->out, &(struct sample){
-            .time_ns = v->head.start_ns, .thread = g->task[n->task],
+            .start_ns = v->head.start_ns, .thread = g->task[n->task],
             .stack = g->stack[g->r->row_of[i]], .metric = g->metric, .cpu = -1,
             .weight = (int64_t)g->r->part[i], .count = calls });
     }

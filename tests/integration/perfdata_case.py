@@ -23,6 +23,7 @@ def samples_of(path):
         found.append({
             "event": p["metrics"][metric - 1]["name"], "weight": columns["weight"][i],
             "pid": p["processes"][thread["process"] - 1]["pid"], "tid": thread["tid"],
-            "comm": thread["name"], "time": columns["time_ns"][i], "cpu": columns["cpu"][i],
+            "comm": thread["name"], "cpu": columns["cpu"][i],
+            "time": columns["start_ns"][i] + columns["duration_ns"][i],
             "stack": stacks[columns["stack"][i]]})
     return sorted(found, key=lambda s: s["time"])

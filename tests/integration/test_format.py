@@ -138,7 +138,7 @@ class Format(unittest.TestCase):
 
     def test_a_chunk_with_an_impossible_size_takes_no_other_with_it(self):
         chunks, records = list(chunks_of(SAMPLE)), dump(SAMPLE)[:-1]
-        at = next(i for i, chunk in enumerate(chunks) if chunk[4] == 13)
+        at = next(i for i, chunk in enumerate(chunks) if chunk[4] == 15)
         known = [r for r in records if r["record"] != "sample"]
         for offset in (8, 16):
             chunk = with_head(chunks[at], offset, 0xFFFFFFFF)

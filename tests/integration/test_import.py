@@ -227,8 +227,9 @@ class Texts(Case):
         self.assertEqual([m["name"] for m in p["metrics"]], ["cpu-clock", "cycles:u"])
         self.assertEqual([t["name"] for t in p["threads"]], ["demo prog", "demo prog"])
         self.assertEqual([t["tid"] for t in p["threads"]], [1235, 1236])
-        self.assertEqual(p["samples"]["time_ns"],
-                         [100000001000, 100001002000, 100002003000])
+        self.assertEqual(p["samples"]["start_ns"],
+                         [100000001000 - 1001001, 100001002000 - 1001001, 100002003000])
+        self.assertEqual(p["samples"]["duration_ns"], [1001001, 1001001, 0])
         self.assertEqual(p["samples"]["cpu"], [1, 0, 0])
         self.assertIn("/usr/lib/libx (odd name).so", [m["path"] for m in p["modules"]])
         self.assertEqual(total_by_name(path, "-m", "cycles:u"),

@@ -15,16 +15,16 @@ import zstandard
 MAGIC = b"FATHOM\x01\n"
 SYNC = bytes.fromhex("89464348")
 HEAD = struct.Struct("<4sBBBBIIIIII")
-END = 18
+END = 21
 MOST_RECORDS = 1 << 20
 MOST_RAW = 1 << 26
 FREE_RAW, RAW_PER_BYTE = 8 << 20, 64
 WIDE = {"period", "pid", "parent_pid", "tid", "start_ns", "end_ns", "time_ns", "duration_ns",
-        "address", "weight", "count", "records"}
-SIGNED = {"pid", "parent_pid", "tid", "cpu", "weight"}
+        "address", "weight", "count", "value", "records"}
+SIGNED = {"pid", "parent_pid", "tid", "cpu", "weight", "value"}
 
 # The page's tables: a name, then column:encoding; a star where the records have ids.
-TABLES = """
+TABLES = r"""
 1 meta key:text value:text
 2 string* text:text
 3 metric* name:ref unit:ref about:ref flags:uint period:uint
@@ -33,22 +33,26 @@ TABLES = """
 6 process_update id:id pid:delta parent_pid:delta name:ref command:ref start_ns:delta end_ns:delta
 7 thread_update id:id process:ref name:ref tid:delta start_ns:delta end_ns:delta
 8 module* path:ref kind:uint build_id:bytes
-9 frame* kind:uint flags:uint module:ref address:delta
-10 function* name:ref linkage_name:ref file:ref line:uint module:ref
-11 location frame:id function:id line:delta inlined:uint
-12 stack* parent:parent frame:id
-13 sample time_ns:delta thread:ref stack:ref metric:id cpu:int weight:int count:uint
-14 span start_ns:delta duration_ns:uint thread:ref name:ref stack:ref detail:ref
-15 counter time_ns:delta process:ref name:ref unit:ref value:real
-16 source file:id text:text
-17 code module:id address:delta bytes:bytes
-18 end type:uint records:uint
+9 module_update id:id symbols:ref problem:ref advice:ref
+10 frame* kind:uint flags:uint module:ref address:delta
+11 function* name:ref linkage_name:ref file:ref line:uint module:ref
+12 location frame:id function:id line:delta inlined:uint
+13 stack* parent:parent frame:id
+14 tag* parent:parent key:id text:ref value:int unit:ref
+15 sample start_ns:delta thread:ref stack:ref metric:id cpu:int weight:int count:uint \
+   duration_ns:duration tags:ref
+16 span start_ns:delta duration_ns:uint thread:ref name:ref stack:ref detail:ref tags:ref
+17 counter time_ns:delta process:ref name:ref unit:ref value:real tags:ref
+18 line module:id address:delta function:id line:delta inlined:uint
+19 source file:id text:text
+20 code module:id address:delta bytes:bytes
+21 end type:uint records:uint
 """
 
 
 def chunk_types():
     types = {}
-    for line in TABLES.split("\n")[1:-1]:
+    for line in TABLES.replace("\\\n", "").split("\n")[1:-1]:
         number, name, *columns = line.split()
         types[int(number)] = (name.rstrip("*"), name.endswith("*"),
                               [tuple(column.split(":")) for column in columns])
@@ -127,6 +131,10 @@ def fit(name, value):
     return value
 
 
+def durations(source, weights):
+    return [(source.uint() or weight % (1 << 64) + 1) - 1 for weight in weights]
+
+
 def reals(source, count):
     for _ in range(count):
         value, = struct.unpack("<d", source.take(8))
@@ -186,7 +194,10 @@ def contents(head, raw):
     if defines:
         table["number"] = range(head.first, head.first + head.records)
     for (column, encoding), piece in zip(columns, pieces):
-        table[column] = column_values(column, encoding, piece, head.records, head.first)
+        if encoding == "duration":
+            table[column] = durations(piece, table["weight"])
+        else:
+            table[column] = column_values(column, encoding, piece, head.records, head.first)
     return [dict(zip(("record", *table), (name, *row))) for row in zip(*table.values())]
 
 

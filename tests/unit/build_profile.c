@@ -96,7 +96,7 @@ static void add_line(struct builder *b, char *line)
     uint32_t metric = metric_of(b, line);
     char *space = strchr(line, ' '), *stack = space + 1, *weight = strrchr(line, ' '), *at;
     uint64_t time_ns = 0;
-    uint32_t id = 0, thread;
+    struct sample m = { .metric = metric, .cpu = -1, .count = 1 };
 
     *space = *weight = 0;
     at = strchr(line, '@');
@@ -104,12 +104,14 @@ static void add_line(struct builder *b, char *line)
         *at = 0;
         time_ns = (uint64_t)(strtod(at + 1, NULL) * 1e9) + 1000;
     }
-    thread = thread_of(b, line);
+    m.thread = thread_of(b, line);
     for (char *save, *f = strtok_r(stack, ";", &save); f; f = strtok_r(NULL, ";", &save))
-        id = intern_stack(&b->in, id, frame_of(b, f));
-    sink_sample(b->sink, &(struct sample){ .time_ns = time_ns, .thread = thread, .stack = id,
-                                           .metric = metric, .cpu = -1, .count = 1,
-                                           .weight = strtol(weight + 1, NULL, 10) });
+        m.stack = intern_stack(&b->in, m.stack, frame_of(b, f));
+    m.weight = strtol(weight + 1, NULL, 10);
+    sample_ends_at(&m, time_ns, (uint64_t)m.weight);
+    if (metric == b->wait)
+        m.start_ns = time_ns;
+    sink_sample(b->sink, &m);
 }
 
 struct profile *build_profile(const char *lines)

@@ -2,7 +2,8 @@
  *
  * One sample a line: "THREAD@SECONDS frame;frame;frame WEIGHT" with the root first; a frame is
  * "module!function:line", and inlined calls follow their caller after '+': "a+b" is b inlined
- * in a.  THREAD is "process/thread"; module, line and @SECONDS may be left out.  A WEIGHT that
+ * in a.  THREAD is "process/thread"; module, line and @SECONDS may be left out.  SECONDS is the
+ * end of a "cpu" sample, the start of a "wait".  A WEIGHT that
  * ends in 'w', and a stack with a note "[word]", are of the metric "wait" instead of "cpu".
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TESTS_BUILD_PROFILE_H

@@ -58,6 +58,16 @@ static void add_line(struct lines *l, struct buf *b)
     b->n = 0;
 }
 
+static void put_tags(const struct profile *p, uint32_t tags, struct buf *b)
+{
+    for (; tags; tags = p->tag.v[tags - 1].parent) {
+        const struct tag *t = &p->tag.v[tags - 1];
+
+        buf_printf(b, " {%s=%s %" PRId64 " %s}", profile_string(p, t->key),
+                   profile_string(p, t->text), t->value, profile_string(p, t->unit));
+    }
+}
+
 static void add_profile(struct lines *l, const struct profile *p, uint64_t shift)
 {
     struct buf b = { 0 };
@@ -66,9 +76,11 @@ static void add_profile(struct lines *l, const struct profile *p, uint64_t shift
         const struct sample *m = &p->sample.v[i];
         const struct metric *k = &p->metric.v[m->metric - 1];
 
-        buf_printf(&b, "%s %s %" PRIu64 " %d %" PRId64 " %" PRIu64, profile_string(p, k->name),
-                   profile_string(p, k->unit), m->time_ns ? m->time_ns + shift : 0, m->cpu,
-                   m->weight, m->count);
+        buf_printf(&b, "%s %s %" PRIu64 "+%" PRIu64 " %d %" PRId64 " %" PRIu64,
+                   profile_string(p, k->name), profile_string(p, k->unit),
+                   m->start_ns ? m->start_ns + shift : 0, m->duration_ns, m->cpu, m->weight,
+                   m->count);
+        put_tags(p, m->tags, &b);
         put_thread(p, m->thread, shift, &b);
         put_stack(p, m->stack, &b);
         add_line(l, &b);
@@ -78,6 +90,7 @@ static void add_profile(struct lines *l, const struct profile *p, uint64_t shift
 
         buf_printf(&b, "span %s %s %" PRIu64 " %" PRIu64, profile_string(p, s->name),
                    profile_string(p, s->detail), s->start_ns + shift, s->duration_ns);
+        put_tags(p, s->tags, &b);
         put_thread(p, s->thread, shift, &b);
         put_stack(p, s->stack, &b);
         add_line(l, &b);
@@ -88,6 +101,7 @@ static void add_profile(struct lines *l, const struct profile *p, uint64_t shift
         buf_printf(&b, "counter %s %s %" PRIu64 " %g %" PRId64, profile_string(p, c->name),
                    profile_string(p, c->unit), c->time_ns + shift, c->value,
                    c->process ? p->process.v[c->process - 1].pid : 0);
+        put_tags(p, c->tags, &b);
         add_line(l, &b);
     }
     buf_release(&b);
@@ -155,6 +169,13 @@ static uint32_t any_stack(struct intern *in, uint32_t *seed, uint32_t module)
     return stack;
 }
 
+static uint32_t any_tags(struct intern *in, uint32_t *seed)
+{
+    uint32_t k = next(seed) % 4, tags = k ? intern_tag(in, 0, "lock", k == 1 ? "a" : "b") : 0;
+
+    return k == 3 ? intern_tag_number(in, tags, "size", next(seed) % 3 - 1, "bytes") : tags;
+}
+
 /* SEED decides all; the order of definitions differs between profiles. */
 static struct profile *make(uint32_t seed)
 {
@@ -179,18 +200,20 @@ static struct profile *make(uint32_t seed)
             .tid = 20 + i, .name = intern_cstr(&in, "worker") });
     for (int i = 0; i < 200; i++)
         sink_sample(in.out, &(struct sample){
-            .time_ns = 100 + next(&seed), .thread = threads[next(&seed) % 3], .cpu = i % 4,
+            .start_ns = 100 + next(&seed), .thread = threads[next(&seed) % 3], .cpu = i % 4,
             .stack = any_stack(&in, &seed, module), .metric = metric[i % 2],
-            .weight = next(&seed), .count = next(&seed) % 3 + 1 });
+            .weight = next(&seed), .count = next(&seed) % 3 + 1,
+            .duration_ns = next(&seed), .tags = any_tags(&in, &seed) });
     for (int i = 0; i < 20; i++)
         sink_span(in.out, &(struct span){
             .start_ns = 100 + next(&seed), .duration_ns = next(&seed), .thread = threads[i % 3],
             .name = intern_cstr(&in, "zone"), .stack = any_stack(&in, &seed, module),
-            .detail = intern_cstr(&in, "x=1") });
+            .detail = intern_cstr(&in, "x=1"), .tags = any_tags(&in, &seed) });
     for (int i = 0; i < 20; i++)
         sink_counter(in.out, &(struct counter){
             .time_ns = 100 + next(&seed), .process = (uint32_t)i % 3 + 1, .value = next(&seed),
-            .name = intern_cstr(&in, "queue"), .unit = intern_cstr(&in, "jobs") });
+            .name = intern_cstr(&in, "queue"), .unit = intern_cstr(&in, "jobs"),
+            .tags = any_tags(&in, &seed) });
     CHECK_EQ(sink_end(in.out, NULL), 0);
     intern_release(&in);
     return p;
@@ -387,7 +410,7 @@ static struct profile *with_facts(const char *const (*fact)[2])
     for (; (*fact)[0]; fact++)
         sink_meta(profile_sink(p), (*fact)[0], (*fact)[1]);
     sink_sample(profile_sink(p), &(struct sample){ .metric = 1, .weight = 1,
-                                                   .time_ns = profile_start_ns(p) + 10 });
+                                                   .start_ns = profile_start_ns(p) + 10 });
     return p;
 }
 
@@ -434,18 +457,43 @@ TEST(merge_keeps_times_of_one_clock_and_moves_others_to_the_first_start)
         { "start_ns", "60000000000" }, { "duration_ns", "2000000000" }, { 0 } };
     struct profile *m = merge_two(with_facts(later), with_facts(first));
 
-    CHECK_EQ(m->sample.v[1].time_ns, 60000000010);
-    CHECK_EQ(m->sample.v[3].time_ns, 50000000010);
-    CHECK_EQ(m->sample.v[0].time_ns, 0);
+    CHECK_EQ(m->sample.v[1].start_ns, 60000000010);
+    CHECK_EQ(m->sample.v[3].start_ns, 50000000010);
+    CHECK_EQ(m->sample.v[0].start_ns, 0);
     CHECK_STR(profile_meta(m, "start_ns"), "50000000000");
     CHECK_STR(profile_meta(m, "duration_ns"), "12000000000");
     CHECK_STR(profile_meta(m, "date"), "2026-01-01T10:00:00+0000");
     profile_free(m);
     m = merge_two(with_facts(first), with_facts(elsewhere));
-    CHECK_EQ(m->sample.v[3].time_ns, 50000000010);
+    CHECK_EQ(m->sample.v[3].start_ns, 50000000010);
     CHECK_STR(profile_meta(m, "duration_ns"), "2000000000");
     profile_free(m);
     m = merge_two(with_facts(first), with_facts(rebooted));
-    CHECK_EQ(m->sample.v[3].time_ns, 50000000010);
+    CHECK_EQ(m->sample.v[3].start_ns, 50000000010);
+    profile_free(m);
+}
+
+/* A module's names and rows may be known to one part only. */
+TEST(merge_joins_line_rows_and_facts_of_modules)
+{
+    struct profile *a = make(2), *b = make(3), *m;
+    struct location one[] = { { 1, 5 } }, two[] = { { 2, 6 }, { 1, 7 } };
+    struct sink *s = profile_sink(b);
+
+    sink_line(profile_sink(a), &(struct line_row){ 1, 0x10 }, one, 1);
+    sink_line(s, &(struct line_row){ 1, 0x10 }, two, 2);
+    sink_line(s, &(struct line_row){ 1, 0x20 }, two, 2);
+    sink_string(s, "dwarf", 5);
+    sink_update_module(s, 1, &(struct module){ .symbols = (uint32_t)b->string.n });
+    m = merge((struct profile_part[]){ { a, "a" }, { b, "b" } }, 2);
+    CHECK_EQ(m->row.n, 2);
+    CHECK_EQ(m->row.v[0].chain.n, 1);
+    CHECK_EQ(m->row.v[1].at.address, 0x20);
+    CHECK_EQ(m->row.v[1].chain.n, 2);
+    CHECK_EQ(m->location.v[m->row.v[1].chain.first].line, 6);
+    CHECK_EQ(m->module.n, 1);
+    CHECK_STR(profile_string(m, m->module.v[0].symbols), "dwarf");
+    profile_free(a);
+    profile_free(b);
     profile_free(m);
 }

@@ -24,8 +24,8 @@ static void fill(struct sink *s)
     sink_frame(s, &(struct frame){ .module = 1, .address = 0x20 });
     sink_stack(s, 0, 1);
     sink_stack(s, 1, 2);
-    sink_sample(s, &(struct sample){ .time_ns = 5, .thread = 1, .stack = 2, .metric = 1, .weight = 7 });
-    sink_sample(s, &(struct sample){ .time_ns = 6, .stack = 0, .metric = 1, .weight = 8 });
+    sink_sample(s, &(struct sample){ .start_ns = 5, .thread = 1, .stack = 2, .metric = 1, .weight = 7 });
+    sink_sample(s, &(struct sample){ .start_ns = 6, .stack = 0, .metric = 1, .weight = 8 });
     sink_span(s, &(struct span){ .start_ns = 1, .thread = 1, .name = 3 });
     sink_counter(s, &(struct counter){ .name = 3, .value = 2.5 });
     sink_function(s, &(struct function){ .name = 2, .module = 1 });

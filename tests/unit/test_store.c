@@ -86,18 +86,21 @@ static struct buf flat(const struct profile *p)
          LL x->start_ns, LL x->end_ns)
     EACH(thread, "%u %u %lld %lld %lld", x->process, x->name, LL x->tid, LL x->start_ns,
          LL x->end_ns)
-    EACH(module, "%u %u %u %02x%02x%02x", x->path, x->kind, x->build_id_size, x->build_id[0],
-         x->build_id[3], x->build_id[4])
+    EACH(module, "%u %u %u %02x%02x%02x %u %u %u", x->path, x->kind, x->build_id_size,
+         x->build_id[0], x->build_id[3], x->build_id[4], x->symbols, x->problem, x->advice)
     EACH(frame, "%u %u %u %lld", x->kind, x->flags, x->module, LL x->address)
     EACH(function, "%u %u %u %u %u", x->name, x->linkage_name, x->file, x->line, x->module)
     EACH(chain, "%u %u", x->first, x->n)
     EACH(location, "%u %u", x->function, x->line)
     EACH(stack, "%u %u", x->parent, x->frame)
-    EACH(sample, "%lld %u %u %u %d %lld %lld", LL x->time_ns, x->thread, x->stack, x->metric,
-         x->cpu, LL x->weight, LL x->count)
-    EACH(span, "%lld %lld %u %u %u %u", LL x->start_ns, LL x->duration_ns, x->thread, x->name,
-         x->stack, x->detail)
-    EACH(counter, "%lld %u %u %u %g", LL x->time_ns, x->process, x->name, x->unit, x->value)
+    EACH(tag, "%u %u %u %u %lld", x->parent, x->key, x->text, x->unit, LL x->value)
+    EACH(sample, "%lld %lld %u %u %u %u %d %lld %lld", LL x->start_ns, LL x->duration_ns, x->thread,
+         x->stack, x->metric, x->tags, x->cpu, LL x->weight, LL x->count)
+    EACH(span, "%lld %lld %u %u %u %u %u", LL x->start_ns, LL x->duration_ns, x->thread, x->name,
+         x->stack, x->detail, x->tags)
+    EACH(counter, "%lld %u %u %u %u %g", LL x->time_ns, x->process, x->name, x->unit, x->tags,
+         x->value)
+    EACH(row, "%u %lld %u %u", x->at.module, LL x->at.address, x->chain.first, x->chain.n)
     EACH(source, "%u %s", x->file, x->text)
     EACH(code, "%u %lld %zu %x", x->module, LL x->address, x->size, x->bytes[1])
     return b;
@@ -183,7 +186,7 @@ TEST(store_keeps_samples_whose_definitions_are_lost)
         uint32_t stored;
 
         memcpy(&stored, file.data + at + 20, 4);
-        if (file.data[at + 4] == 2 || file.data[at + 4] == 12) /* strings, stacks */
+        if (file.data[at + 4] == STORE_string || file.data[at + 4] == STORE_stack)
             file.data[at + 32] ^= 0xff;
         at += 32 + stored;
     }
@@ -266,8 +269,10 @@ static void write_deep(struct sink *s, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         dice = dice * 6364136223846793005u + 1442695040888963407u;
         time += 48000 + (dice >> 33) % 4000;
-        sink_sample(s, &(struct sample){ time, 1 + i % 2, 30 * (1 + (uint32_t)(dice >> 40) % 64), 1,
-                                       (int32_t)(i % 2), 100000, 1 });
+        sink_sample(s, &(struct sample){ .start_ns = time, .duration_ns = 100000,
+                                         .thread = 1 + i % 2, .metric = 1,
+                                         .stack = 30 * (1 + (uint32_t)(dice >> 40) % 64),
+                                         .cpu = (int32_t)(i % 2), .weight = 100000, .count = 1 });
     }
 }
 
@@ -331,7 +336,7 @@ static void put_chunk(struct buf *b, struct store_head h, const void *raw, size_
 TEST(store_skips_chunks_whose_contents_lie)
 {
     struct store_head string = { .type = 2, .columns = 1, .records = 1, .first = 1 };
-    struct store_head stack = { .type = 12, .columns = 2, .records = 1, .first = 1 };
+    struct store_head stack = { .type = STORE_stack, .columns = 2, .records = 1, .first = 1 };
     struct buf b = { 0 };
     struct store_damage d;
     struct profile *p;
