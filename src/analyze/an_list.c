@@ -38,8 +38,8 @@ static void push_children(struct an_list *l, struct candidates *pile, const stru
 
         if (total[c] && total[c] >= least)
             vec_push(&pile->c, made);
-        else
-            l->hidden += total[c] != 0;
+        else if (total[c])
+            vec_push(&l->hidden, ((struct an_hidden){ from.parent, total[c] }));
     }
     n = pile->c.n - before;
     if (n > 1)
@@ -85,6 +85,7 @@ void an_list_build(struct an_list *l, const struct an_tree *t, const struct an_s
 void an_list_release(struct an_list *l)
 {
     vec_release(&l->line);
+    vec_release(&l->hidden);
 }
 
 /* By symbol: is it one of those asked for? */

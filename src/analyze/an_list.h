@@ -15,9 +15,14 @@ struct an_line {
     int64_t wait; /* of total, waiting (wall views) */
 };
 
+struct an_hidden { /* a node that was left out, with all below it */
+    uint32_t parent; /* index of its line, UINT32_MAX at the top */
+    int64_t total;
+};
+
 struct an_list {
     VEC(struct an_line) line;
-    uint64_t hidden; /* nodes left out directly below shown ones */
+    VEC(struct an_hidden) hidden; /* directly below shown ones */
 };
 
 /* SELF by node of T, and WAIT, the part of it that is waiting, or NULL.  Nodes whose total is

@@ -1,135 +1,33 @@
 /* cmd_report.c - where the cost went, as tables and trees.  SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "analyze/an_report.h"
 #include "cli/command.h"
+#include "cli/filters.h"
 #include "cli/input.h"
-#include "cli/report.h"
 
 enum { ROWS_IN_TEXT = 40 };
-static const double TREE_MIN_PCT = 0.5;
 
-bool report_has_tree(const struct report *r)
+struct report_args {
+    struct filters filters;
+    bool tree, inverted, json, csv, idle;
+    const char *callers, *by, *sort;
+    uint64_t rows; /* UINT64_MAX: not given; 0: all */
+};
+
+static enum result_form form_of(const struct report_args *a)
 {
-    return r->args->tree || r->args->inverted || r->args->callers;
+    return a->json ? RESULT_AS_JSON : a->csv ? RESULT_AS_CSV : RESULT_AS_TEXT;
 }
 
-bool report_has_groups(const struct report *r)
+static uint64_t rows_of(const struct report_args *a, const struct an_report_query *q)
 {
-    return r->levels.n > 1 || (r->levels.n == 1 && r->levels.by[0] >= AN_BY_THREAD);
+    if (a->rows != UINT64_MAX)
+        return a->rows ? a->rows : UINT64_MAX;
+    return form_of(a) == RESULT_AS_TEXT && q->form == AN_REPORT_FLAT ? ROWS_IN_TEXT : UINT64_MAX;
 }
 
-bool report_has_waits(const struct report *r)
-{
-    return r->view.waiting != 0;
-}
-
-size_t report_flat_rows(const struct report *r)
-{
-    size_t n = 0;
-
-    while (n < r->flat.row.n && n < r->rows)
-        n++;
-    return n;
-}
-
-/* Sorting by cost leaves the small rows at the end; sorting by name does not. */
-static void drop_small(struct an_flat *f, double min_pct)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < f->row.n; i++)
-        if (an_share_pct(f->row.v[i].total, &f->all) >= min_pct)
-            f->row.v[kept++] = f->row.v[i];
-    f->row.n = kept;
-}
-
-static void build_upright(struct report *r, int64_t **self, int64_t **wait)
-{
-    an_tree_build(&r->trees, &r->symbols, NULL);
-    *self = an_tree_self(&r->trees, &r->view, NULL);
-    if (report_has_waits(r))
-        *wait = an_tree_waits(&r->trees, &r->view, &r->node_kinds);
-}
-
-static void invert(struct report *r, int64_t **self, int64_t **wait)
-{
-    struct an_tree upright = r->trees;
-    int64_t *upright_self = *self, *upright_wait = *wait;
-
-    an_tree_invert(&upright, upright_self, &r->trees, self);
-    if (upright_wait)
-        *wait = an_tree_invert_more(&upright, upright_wait, &r->trees);
-    an_tree_release(&upright);
-    free(upright_self);
-    free(upright_wait);
-    free(r->node_kinds); /* they belong to leaves, which are the top now */
-    r->node_kinds = NULL;
-}
-
-static int build_tree(struct report *r, struct err *e)
-{
-    int64_t *self = NULL, *wait = NULL;
-    double least = r->min_pct / 100 * (double)r->all.weight;
-    int rc = 0;
-
-    if (r->args->callers)
-        rc = an_callers_build(&r->trees, &self, &wait, &r->symbols, &r->view, r->args->callers, e);
-    else
-        build_upright(r, &self, &wait);
-    if (r->args->inverted)
-        invert(r, &self, &wait);
-    if (rc == 0)
-        an_list_build(&r->list, &r->trees, &r->symbols, self, wait, (int64_t)least);
-    free(self);
-    free(wait);
-    return rc;
-}
-
-static int build(struct report *r, struct err *e)
-{
-    const struct report_args *a = r->args;
-    bool text = !a->json && !a->csv;
-
-    for (size_t i = 0; i < r->levels.n; i++)
-        r->view.all_threads |= r->levels.by[i] == AN_BY_THREAD;
-    r->view.all_threads |= a->idle;
-    r->all = an_sum_of(&r->view);
-    r->exact = an_view_is_exact(&r->view) || report_has_waits(r);
-    r->unit = an_view_unit(&r->view);
-    if (report_has_waits(r))
-        an_threads_build(&r->threads, &r->view);
-    r->min_pct = a->filters.min_pct >= 0 ? a->filters.min_pct
-                 : report_has_tree(r)    ? TREE_MIN_PCT
-                                         : 0;
-    r->rows = a->rows == 0 ? UINT64_MAX
-              : a->rows != UINT64_MAX            ? a->rows
-              : text && !report_has_tree(r)      ? ROWS_IN_TEXT
-                                                 : UINT64_MAX;
-    an_symbols_init(&r->symbols, r->p);
-    an_flat_build(&r->flat, &r->symbols, &r->view,
-                  r->levels.n == 1 && !report_has_groups(r) ? r->levels.by[0] : AN_BY_FUNCTION);
-    drop_small(&r->flat, a->filters.min_pct);
-    an_flat_sort(&r->flat, r->p, a->sort);
-    if (report_has_groups(r))
-        an_groups_build(&r->groups, &r->symbols, &r->view, &r->levels);
-    return report_has_tree(r) ? build_tree(r, e) : 0;
-}
-
-static void release(struct report *r)
-{
-    an_flat_release(&r->flat);
-    an_groups_release(&r->groups);
-    an_list_release(&r->list);
-    an_tree_release(&r->trees);
-    an_symbols_release(&r->symbols);
-    an_threads_release(&r->threads);
-    an_view_release(&r->view);
-    free(r->node_kinds);
-}
-
-static int check(const struct report_args *a, struct report *r, struct err *e)
+static int make_query(const struct report_args *a, struct an_report_query *q, struct err *e)
 {
     if (!an_flat_can_sort(a->sort)) {
         err_set(e, ERR_USAGE, "--sort: there is no column \"%s\"", a->sort);
@@ -140,30 +38,51 @@ static int check(const struct report_args *a, struct report *r, struct err *e)
         return err_set(e, ERR_USAGE, "--json and --csv exclude each other");
     if (a->tree + a->inverted + !!a->callers + !!a->by > 1)
         return err_set(e, ERR_USAGE, "choose one of --tree, --inverted, --callers and --by");
-    return a->by ? an_levels_parse(&r->levels, a->by, e) : 0;
+    q->form = a->tree       ? AN_REPORT_TREE
+              : a->inverted ? AN_REPORT_INVERTED
+              : a->callers  ? AN_REPORT_CALLERS
+                            : AN_REPORT_FLAT;
+    q->callers = a->callers;
+    q->sort = a->sort;
+    q->min_pct = a->filters.min_pct;
+    q->idle = a->idle;
+    q->rows = rows_of(a, q);
+    return a->by ? an_levels_parse(&q->levels, a->by, e) : 0;
+}
+
+static int print(const struct report_args *a, const struct an_report_query *q, struct an_view *v,
+                 struct err *e)
+{
+    struct out o = out_fd(STDOUT_FILENO);
+    struct term term = term_of(STDOUT_FILENO);
+    struct an_report r;
+    int rc = an_report_build(&r, v, q, e);
+
+    if (rc == 0)
+        result_print(&r.result, form_of(a), &o, &term);
+    if (out_close(&o, rc == 0 ? e : NULL) < 0)
+        rc = -1;
+    an_report_release(&r);
+    return rc;
 }
 
 static int report_run(void *args, const struct opts_rest *rest, struct err *e)
 {
     const struct report_args *a = args;
-    struct report r = { .args = a };
-    struct out o = out_fd(STDOUT_FILENO);
-    struct profile *p = NULL;
-    int rc = check(a, &r, e);
+    struct an_report_query q = { 0 };
+    struct an_view v = { 0 };
+    struct profile *p;
+    int rc;
 
-    if (rc == 0)
-        p = input_open(rest, e);
+    if (make_query(a, &q, e) < 0)
+        return -1;
+    p = input_open(rest, e);
     if (!p)
         return -1;
-    r.p = p;
-    rc = filters_apply(&a->filters, p, AN_VIEW_KINDS, &r.view, e);
+    rc = filters_apply(&a->filters, p, AN_VIEW_KINDS, &v, e);
     if (rc == 0)
-        rc = build(&r, e);
-    if (rc == 0)
-        (a->json ? report_json : a->csv ? report_csv : report_text)(&r, &o);
-    if (out_close(&o, rc == 0 ? e : NULL) < 0)
-        rc = -1;
-    release(&r);
+        rc = print(a, &q, &v, e);
+    an_view_release(&v);
     profile_free(p);
     return rc;
 }

@@ -80,7 +80,7 @@ class Report(Case):
         self.check_members(self.json()["functions"][0], "### `functions`")
         self.check_members(self.json("-b", "process,function")["groups"][0], "### `groups`")
         self.check_members(self.json("-t")["tree"][0], "### `tree`")
-        self.check_members(self.json("-i")["tree"][0], "### `tree`", ("self",))
+        self.check_members(self.json("-i")["tree"][0], "### `tree`", ("self", "self_pct"))
 
     def test_figures_are_right(self):
         rows = {f["name"]: f for f in self.json()["functions"]}

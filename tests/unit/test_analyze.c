@@ -168,7 +168,7 @@ TEST(an_list_puts_the_heaviest_child_first_and_hides_small_ones)
     CHECK_STR(symbol_at(&s, &t, &l, 3), "two");
     CHECK_EQ(l.line.v[3].total, 30);
     CHECK(l.line.v[3].last && !l.line.v[1].last);
-    CHECK_EQ(l.hidden, 1);
+    CHECK_EQ(l.hidden.n, 1);
     free(self);
     an_list_release(&l);
     an_tree_release(&t);
