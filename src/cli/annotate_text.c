@@ -15,13 +15,15 @@ enum { CONTEXT = 2, HOT_PCT = 10, WARM_PCT = 2, TAB = 4 };
 struct printer {
     struct out *o;
     struct term term;
-    const struct annotate_view *v;
+    const struct an_annotate *a;
     const struct an_listing *l;
+    double min_pct;
+    bool all_code;
 };
 
 static double pct(const struct printer *w, int64_t x)
 {
-    return w->v->whole ? 100.0 * (double)x / (double)w->v->whole : 0;
+    return w->a->whole ? 100.0 * (double)x / (double)w->a->whole : 0;
 }
 
 static enum term_style heat(double p)
@@ -81,17 +83,17 @@ static void put_inlined(struct printer *w, const struct an_source_line *line)
 
     for (uint32_t i = 0; i < line->n_inlined; i++) {
         const struct an_inlined *in = &w->l->inlined.v[line->first_inlined + i];
-        const struct function *f = &w->v->profile->function.v[in->function - 1];
+        const struct function *f = &w->a->source.profile->function.v[in->function - 1];
 
-        if (pct(w, in->self) < w->v->min_pct)
+        if (pct(w, in->self) < w->min_pct)
             continue;
         out_str(w->o, "  ");
         put_pct(w, in->self);
         out_str(w->o, "                ");
         text.n = 0;
-        buf_printf(&text, "inlined %s", profile_string(w->v->profile, f->name));
+        buf_printf(&text, "inlined %s", profile_string(w->a->source.profile, f->name));
         if (f->file)
-            buf_printf(&text, "  %s:%u", profile_string(w->v->profile, f->file), f->line);
+            buf_printf(&text, "  %s:%u", profile_string(w->a->source.profile, f->file), f->line);
         term_begin(&w->term, w->o, TERM_DIM);
         put_cut(w, buf_text(&text), 25);
         term_end(&w->term, w->o, TERM_DIM);
@@ -114,7 +116,7 @@ static void put_instr(struct printer *w, const struct an_instr *in, const char *
  * it is spread thin. */
 static int64_t least_of(const struct printer *w, const struct an_instr *instr, size_t n)
 {
-    double least = w->v->min_pct / 100 * (double)w->v->whole, sum = 0;
+    double least = w->min_pct / 100 * (double)w->a->whole, sum = 0;
 
     for (size_t i = 0; i < n; i++)
         sum += (double)instr[i].self;
@@ -146,7 +148,7 @@ static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
 
         for (size_t k = i > CONTEXT ? i - CONTEXT : 0; k < n && k <= i + CONTEXT; k++)
             near = near || (instr[k].self && instr[k].self >= least);
-        if (!near && !w->v->all_code) {
+        if (!near && !w->all_code) {
             left_out += instr[i].self;
             n_left_out += instr[i].self != 0;
             continue;
@@ -163,7 +165,7 @@ static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
 
 static bool is_hot(const struct printer *w, const struct an_source_line *line)
 {
-    double least = w->v->min_pct;
+    double least = w->min_pct;
 
     return pct(w, line->self) >= least || (line->n_inlined && pct(w, line->total) >= least);
 }
@@ -183,7 +185,7 @@ static void put_line(struct printer *w, uint32_t number, const struct an_source_
     if (!line || !is_hot(w, line))
         return;
     put_inlined(w, line);
-    if (w->v->code && line->n_instr)
+    if (w->a->code && line->n_instr)
         put_code(w, &w->l->instr.v[line->first_instr], line->n_instr);
 }
 
@@ -238,8 +240,8 @@ static bool has_lines(const struct an_listing *l)
 static void put_heading(struct printer *w)
 {
     const struct an_listing *l = w->l;
-    const char *what = w->v->whole_file && *l->file ? l->file : l->name;
-    const char *where = w->v->whole_file ? "" : *l->file ? l->file : l->module;
+    const char *what = w->a->whole_file && *l->file ? l->file : l->name;
+    const char *where = w->a->whole_file ? "" : *l->file ? l->file : l->module;
     size_t room = w->term.width > 0 ? (size_t)w->term.width : SIZE_MAX;
     struct buf name = { 0 };
 
@@ -253,25 +255,37 @@ static void put_heading(struct printer *w)
     buf_release(&name);
 }
 
-void annotate_text(const struct annotate_view *v, const struct an_listing *l, struct out *o,
-                   int fd)
+static void put_listing(struct printer *w)
 {
-    struct printer w = { o, term_of(fd), v, l };
+    const struct an_annotate *a = w->a;
+    const struct an_listing *l = w->l;
 
-    put_heading(&w);
-    out_printf(o, "%s of %s %s itself (%.2f %%), %s with what it called (%.2f %%)\n\n",
-               human_weight((double)l->self, v->unit).s, human_weight((double)v->whole, v->unit).s,
-               v->metric_name, pct(&w, l->self), human_weight((double)l->total, v->unit).s,
-               pct(&w, l->total));
+    put_heading(w);
+    out_printf(w->o, "%s of %s %s itself (%.2f %%), %s with what it called (%.2f %%)\n\n",
+               human_weight((double)l->self, a->unit).s, human_weight((double)a->whole, a->unit).s,
+               a->metric_name, pct(w, l->self), human_weight((double)l->total, a->unit).s,
+               pct(w, l->total));
     if (has_lines(l)) {
-        out_str(o, "   self %  total %   line\n");
-        put_lines(&w);
-    } else if (v->code && l->instr.n) {
-        out_str(o, "   self %       address\n");
-        put_code(&w, l->instr.v, l->instr.n);
+        out_str(w->o, "   self %  total %   line\n");
+        put_lines(w);
+    } else if (a->code && l->instr.n) {
+        out_str(w->o, "   self %       address\n");
+        put_code(w, l->instr.v, l->instr.n);
     }
     if (*l->no_source)
-        out_printf(o, "  (no source: %s)\n", l->no_source);
-    if (v->code && *l->no_code)
-        out_printf(o, "  (no code: %s)\n", l->no_code);
+        out_printf(w->o, "  (no source: %s)\n", l->no_source);
+    if (a->code && *l->no_code)
+        out_printf(w->o, "  (no code: %s)\n", l->no_code);
+}
+
+void annotate_text(const struct an_annotate *a, double min_pct, bool all_code, struct out *o,
+                   int fd)
+{
+    for (size_t i = 0; i < a->v.n; i++) {
+        struct printer w = { o, term_of(fd), a, &a->v.v[i].listing, min_pct, all_code };
+
+        if (i)
+            out_char(o, '\n');
+        put_listing(&w);
+    }
 }

@@ -1,4 +1,5 @@
-/* result.c - see result.h; the printers are in result_print.c.  SPDX-License-Identifier: Apache-2.0 */
+/* result.c - see result.h; the printers are in result_print.c.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "text/result.h"
 
 #include <stdarg.h>

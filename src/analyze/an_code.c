@@ -1,4 +1,4 @@
-/* annotate_code.c - code for profiles that hold none, as those of other tools: read from the
+/* an_code.c - code for profiles that hold none, as those of other tools: read from the
  * files they were taken of, where these are still here and have the same build id.
  *
  * Only for functions without lines.  Where there are lines, each instruction needs one, and
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/an_annotate.h"
 #include "base/hash.h"
-#include "cli/annotate.h"
 #include "symbol/symbol.h"
 
 enum { FUNCTION_MOST_BYTES = 64 << 10 };
@@ -60,7 +60,7 @@ static void take_code(struct reader *r, const struct frame *f)
                                       &r->p->arena, (const char *)bytes, size) }));
 }
 
-void annotate_read_code(struct profile *p, const uint32_t *functions, size_t n)
+void an_code_read(struct profile *p, const uint32_t *functions, size_t n)
 {
     unsigned char *wanted = mem_zalloc(p->function.n + 1);
     struct reader r = { .p = p, .wanted = wanted,
