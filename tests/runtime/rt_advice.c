@@ -1,11 +1,13 @@
 /* rt_advice.c - programs that do what a rule is about, and near misses where the difference is
- * not one of time.  Waiting is sleep and work is counted, so that a busy machine makes the
- * slow slower and nothing else.  Says `RULE OPERATION` for each piece of advice.
+ * not one of time.  The clock is the program's own and passes only when told to, so that every
+ * run is the same; FATHOM_CLOCK=monotonic makes the library use it.  Says `RULE OPERATION` for each piece of advice.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rt_test.h"
 
 #include <pthread.h>
-#include <unistd.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <time.h>
 
 static void show(const struct fathom_advice *a, void *arg)
 {
@@ -13,18 +15,28 @@ static void show(const struct fathom_advice *a, void *arg)
     printf("%s %s\n", a->rule, a->name);
 }
 
-static volatile unsigned sink;
+/* Takes the place of libc's.  A reading costs 20 ns. */
+static _Atomic uint64_t clock_ns = 1000000000;
 
-static void work(unsigned steps)
+int clock_gettime(clockid_t id, struct timespec *t)
 {
-    for (unsigned i = 0; i < steps; i++)
-        sink = sink * 3 + 1;
+    uint64_t now = clock_ns += 20;
+
+    (void)id;
+    t->tv_sec = (time_t)(now / 1000000000u);
+    t->tv_nsec = (long)(now % 1000000000u);
+    return 0;
+}
+
+static void pass_ns(uint64_t ns)
+{
+    clock_ns += ns;
 }
 
 static void share(void)
 {
     FATHOM_ZONE("all");
-    usleep(1000);
+    pass_ns(1000000);
 }
 
 static void tiny(void)
@@ -39,7 +51,7 @@ static void bimodal(void)
     for (int i = 0; i < 200; i++) {
         FATHOM_ZONE("lookup");
         if (i % 2)
-            usleep(1000);
+            pass_ns(1000000);
     }
 }
 
@@ -48,7 +60,7 @@ static void first(void)
     for (int i = 0; i < 100; i++) {
         FATHOM_ZONE("serve");
         if (i == 0)
-            usleep(50000);
+            pass_ns(50000000);
     }
 }
 
@@ -56,7 +68,7 @@ static void repeated(uint64_t different)
 {
     for (uint64_t i = 0; i < 100; i++) {
         FATHOM_OP_V(op, "hash", 1000, "cpu");
-        work(1000);
+        pass_ns(1000);
         fathom_op_tag(&op, 1 + i % different);
     }
 }
@@ -76,7 +88,7 @@ static void grow(int squared)
     for (int round = 0; round < 40; round++)
         for (unsigned size = 64; size <= 2048; size *= 2) {
             FATHOM_OP("join", size, "cpu");
-            work(squared ? size * size / 16 : size * 16);
+            pass_ns(squared ? size * size / 16 : size * 16);
         }
 }
 
@@ -95,29 +107,30 @@ static void backend(void)
     for (int i = 0; i < 50; i++) {
         {
             FATHOM_OP("gemm", 4096, "gpu");
-            work(100);
+            pass_ns(100);
         }
         FATHOM_OP("gemm", 4096, "cpu");
-        usleep(1000);
+        pass_ns(1000000);
     }
 }
 
 static void *one_share(void *arg)
 {
     FATHOM_ZONE("part");
-    usleep(*(unsigned *)arg);
+    pass_ns(*(uint64_t *)arg);
     return NULL;
 }
 
 static void imbalance(void)
 {
-    static unsigned us[3] = { 5000, 5000, 500000 };
-    pthread_t id[3];
+    static uint64_t ns[3] = { 5000000, 5000000, 500000000 };
 
-    for (int i = 0; i < 3; i++)
-        pthread_create(&id[i], NULL, one_share, &us[i]);
-    for (int i = 0; i < 3; i++)
-        pthread_join(id[i], NULL);
+    for (int i = 0; i < 3; i++) {
+        pthread_t id;
+
+        pthread_create(&id, NULL, one_share, &ns[i]);
+        pthread_join(id, NULL);
+    }
 }
 
 static void allocate(int each)
@@ -126,7 +139,7 @@ static void allocate(int each)
         FATHOM_ZONE("parse");
         for (int k = 0; k < each; k++)
             FATHOM_ALLOC("heap", 64);
-        work(1000);
+        pass_ns(1000);
     }
 }
 
@@ -144,11 +157,12 @@ static void drift(void)
 {
     for (unsigned i = 0; i < 100; i++) {
         FATHOM_OP("walk", 100, "cpu");
-        usleep(200 * i);
+        pass_ns(200000u * i);
     }
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static sem_t waits;
 static struct fathom_lock named = { "table", NULL, NULL, 0 };
 
 static void *take_lock(void *arg)
@@ -156,6 +170,7 @@ static void *take_lock(void *arg)
     struct fathom_zone z = fathom_lock_wait(&named);
 
     (void)arg;
+    sem_post(&waits);
     pthread_mutex_lock(&mutex);
     fathom_lock_got(&named, &z);
     fathom_lock_release(&named);
@@ -167,9 +182,11 @@ static void lock_wait(void)
 {
     pthread_t id;
 
+    sem_init(&waits, 0, 0);
     pthread_mutex_lock(&mutex);
     pthread_create(&id, NULL, take_lock, NULL);
-    usleep(100000);
+    sem_wait(&waits);
+    pass_ns(100000000);
     pthread_mutex_unlock(&mutex);
     pthread_join(id, NULL);
 }

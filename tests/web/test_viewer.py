@@ -5,7 +5,7 @@ import sys
 import unittest
 import xml.dom.minidom
 
-from cdp import Browser, Gone
+from cdp import Browser
 from support import GOLDEN, SOURCE, Case, fathom
 
 sys.path.insert(0, str(GOLDEN))
@@ -33,7 +33,7 @@ FRAME = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))
 
 
 class Shared:
-    """One browser for all tests; started again when it is gone."""
+    """One browser for all tests."""
     browser = None
     trouble = None  # why there is none, so that only the first test waits for it
 
@@ -42,11 +42,7 @@ class Shared:
         if cls.trouble:
             raise unittest.SkipTest(cls.trouble)
         if cls.browser:
-            try:
-                cls.browser.call("Browser.getVersion", seconds=60)
-                return cls.browser
-            except (Gone, OSError):
-                cls.close()
+            return cls.browser
         try:
             cls.browser = Browser().__enter__()
         except unittest.SkipTest as why:
