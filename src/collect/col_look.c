@@ -40,7 +40,7 @@ static uint32_t stack_of(struct col_look *l, struct perf_thread *t, uint64_t pc,
 {
     struct perf_stack_counts before = l->waits->stacks->counts;
     struct perf_record r = { .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .ip = pc,
-                            .has_regs = true, .regs = { .pc = pc, .sp = sp },
+                            .has_regs = true, .has_stack = true, .regs = { .pc = pc, .sp = sp },
                             .stack = { .base = sp, .data = l->memory } };
     uint32_t stack;
     bool complete;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "perf/perf_decode.h"
 #include "collect/col_proc.h"
 
 enum {
@@ -24,6 +23,13 @@ enum {
     BACKLOG_PER_SECOND = 8,     /* a ring holds this part of a second of samples */
 };
 
+enum {
+    /* On every record, at the end of those that are no samples. */
+    TRAILER = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
+    SAMPLE = TRAILER | PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
+    STACK = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+};
+
 static int parse_cpus(const char *text, struct col_perf *p)
 {
     struct col_cpus cpus = { 0 };
@@ -32,33 +38,6 @@ static int parse_cpus(const char *text, struct col_perf *p)
     p->cpu = cpus.v;
     p->n_cpus = cpus.n;
     return rc;
-}
-
-int col_perf_init(struct col_perf *p, const struct col_plan *plan, struct err *e)
-{
-    char online[4096];
-
-    memset(p, 0, sizeof *p);
-    p->plan = plan;
-    p->sample_type = COL_SAMPLE;
-    if (plan->copy_bytes)
-        p->sample_type |= COL_STACK;
-    if (plan->graph == PERF_GRAPH_LBR)
-        p->sample_type |= PERF_SAMPLE_BRANCH_STACK;
-    /* Every CPU that is on, not those this process may use: the target may use others. */
-    if (map_read_text("/sys/devices/system/cpu/online", online, sizeof online) < 0 ||
-        parse_cpus(online, p) < 0) {
-        free(p->cpu);
-        p->cpu = NULL;
-        p->n_cpus = 0;
-        for (long i = 0, n = sysconf(_SC_NPROCESSORS_CONF); i < n; i++) {
-            p->cpu = mem_realloc(p->cpu, (size_t)(i + 1) * sizeof *p->cpu);
-            p->cpu[p->n_cpus++] = (int)i;
-        }
-    }
-    p->samples = mem_zalloc(p->n_cpus * sizeof *p->samples);
-    p->side = mem_zalloc(p->n_cpus * sizeof *p->side);
-    return 0;
 }
 
 static struct perf_event_attr common_attr(const struct col_plan *plan, bool on_exec)
@@ -85,7 +64,7 @@ static struct perf_event_attr side_attr(const struct col_plan *plan)
 
     a.type = PERF_TYPE_SOFTWARE;
     a.config = PERF_COUNT_SW_DUMMY;
-    a.sample_type = COL_TRAILER;
+    a.sample_type = TRAILER;
     a.mmap = a.mmap2 = a.comm = a.comm_exec = a.task = 1;
     a.build_id = plan->build_ids;
     a.context_switch = plan->switches;
@@ -126,9 +105,9 @@ static struct perf_event_attr sampling_attr(const struct col_perf *p, const stru
     a.sample_type = p->sample_type;
     a.read_format = PERF_FORMAT_LOST;
     set_rate(&a, plan, ev);
-    if (plan->graph == PERF_GRAPH_NONE)
+    if (plan->graph == COL_GRAPH_NONE)
         a.exclude_callchain_kernel = 1;
-    if (plan->graph != PERF_GRAPH_AUTO && plan->graph != PERF_GRAPH_FP)
+    if (plan->graph != COL_GRAPH_AUTO && plan->graph != COL_GRAPH_FP)
         a.exclude_callchain_user = 1;
     a.exclude_callchain_kernel |= a.exclude_kernel;
     if (plan->depth)
@@ -137,9 +116,61 @@ static struct perf_event_attr sampling_attr(const struct col_perf *p, const stru
         a.sample_regs_user = perf_decode_regs_mask();
         a.sample_stack_user = copy_bytes;
     }
-    if (plan->graph == PERF_GRAPH_LBR)
+    if (plan->graph == COL_GRAPH_LBR)
         a.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK;
     return a;
+}
+
+static const struct col_event switch_event = { .type = PERF_TYPE_SOFTWARE, .every_one = true,
+                                               .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
+
+/* Tell the engine how the records of event EV look. */
+static void describe(struct col_perf *p, const struct col_event *ev)
+{
+    struct perf_event_attr a = sampling_attr(p, ev, p->plan->copy_bytes, false);
+    bool at_switch = ev == &switch_event;
+
+    perf_engine_attr(p->engine, &(struct perf_attr){
+        .type = a.type, .config = a.config, .period = a.sample_period,
+        .sample_type = a.sample_type, .branch_type = a.branch_sample_type,
+        .regs_user = a.sample_regs_user, .is_frequency = a.freq, .has_trailer = true,
+        .is_clock = ev->is_clock, .at_switch = at_switch, .no_metric = at_switch,
+        .name = ev->name });
+}
+
+/* Every CPU that is on, not those this process may use: the target may use others. */
+static void find_cpus(struct col_perf *p)
+{
+    char online[4096];
+
+    if (map_read_text("/sys/devices/system/cpu/online", online, sizeof online) >= 0 &&
+        parse_cpus(online, p) == 0)
+        return;
+    free(p->cpu);
+    p->cpu = NULL;
+    p->n_cpus = 0;
+    for (long i = 0, n = sysconf(_SC_NPROCESSORS_CONF); i < n; i++) {
+        p->cpu = mem_realloc(p->cpu, (size_t)(i + 1) * sizeof *p->cpu);
+        p->cpu[p->n_cpus++] = (int)i;
+    }
+}
+
+void col_perf_init(struct col_perf *p, const struct col_plan *plan, struct perf_engine *engine)
+{
+    memset(p, 0, sizeof *p);
+    p->plan = plan;
+    p->engine = engine;
+    p->sample_type = SAMPLE;
+    if (plan->copy_bytes)
+        p->sample_type |= STACK;
+    if (plan->graph == COL_GRAPH_LBR)
+        p->sample_type |= PERF_SAMPLE_BRANCH_STACK;
+    find_cpus(p);
+    p->samples = mem_zalloc(p->n_cpus * sizeof *p->samples);
+    p->side = mem_zalloc(p->n_cpus * sizeof *p->side);
+    for (size_t i = 0; i < plan->events->n; i++)
+        describe(p, &plan->events->v[i]);
+    describe(p, &switch_event);
 }
 
 static int open_event(struct col_perf *p, struct perf_event_attr *a, int tid, int cpu,
@@ -239,7 +270,7 @@ static int name_event(struct col_perf *p, int fd, uint32_t number, struct err *e
 
     if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
         return err_sys(e, "event without an id");
-    umap_put(&p->event_by_id, id, number + 1);
+    perf_engine_id(p->engine, id, number);
     return 0;
 }
 
@@ -291,14 +322,15 @@ static int add_switch_stacks(struct col_perf *p, int tid, bool on_exec, struct e
     int rc = 0;
 
     for (int few = 0; few <= 1 && rc == 0; few++) {
-        struct col_event ev = { .type = PERF_TYPE_SOFTWARE, .every_one = !few,
-                                .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
-        struct perf_event_attr a = sampling_attr(p, &ev, p->plan->copy_bytes, on_exec && !few);
+        struct col_event ev = switch_event;
+        struct perf_event_attr a;
 
+        ev.every_one = !few;
+        a = sampling_attr(p, &ev, p->plan->copy_bytes, on_exec && !few);
         /* The switch happens in the kernel, so that a filter on user space would drop it. */
         a.exclude_kernel = a.exclude_hv = a.exclude_user = 0;
         rc = join_rings(p, &a, tid, p->samples, few ? COL_SWITCHING_FEW : COL_SWITCHING,
-                        COL_EVENT_SWITCH, e);
+                        (uint32_t)p->plan->events->n, e);
     }
     return rc;
 }
@@ -388,7 +420,6 @@ void col_perf_release(struct col_perf *p)
             close(p->fd[role].v[i]);
         vec_release(&p->fd[role]);
     }
-    umap_release(&p->event_by_id);
     free(p->samples);
     free(p->side);
     free(p->cpu);

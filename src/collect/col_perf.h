@@ -14,11 +14,12 @@
 #include "collect/col_event.h"
 #include "collect/col_ring.h"
 #include "collect/collect.h"
+#include "perf/perf_engine.h"
 
 struct col_plan { /* what to open */
     const struct col_events *events;
     uint64_t frequency_hz;
-    enum perf_graph graph;
+    enum col_graph graph;
     uint32_t depth;
     uint32_t copy_bytes;     /* 0: no stack copies */
     uint32_t big_copy_bytes; /* of a second set of events to change over to; 0: none */
@@ -35,23 +36,22 @@ struct col_plan { /* what to open */
 enum col_role { COL_SIDE, COL_SAMPLING, COL_SAMPLING_BIG, COL_SWITCHING, COL_SWITCHING_FEW,
                 COL_ROLES };
 
-enum { COL_EVENT_SWITCH = 0xffff }; /* event number of samples taken at switches */
-
 struct col_perf {
     const struct col_plan *plan;
     int *cpu;
     size_t n_cpus;
     struct col_ring *samples, *side; /* by place in cpu[] */
     VEC(int) fd[COL_ROLES];
-    struct umap event_by_id; /* perf id -> event number + 1 */
+    struct perf_engine *engine; /* knows the events by the numbers they have in the plan; that
+                                   of samples at switches is the next one */
     uint64_t sample_type;
     bool big; /* the big copies are in use */
     bool no_lost; /* the kernel does not count what each event lost */
     bool few; /* not every switch is sampled */
 };
 
-/* PLAN must outlive P. */
-int col_perf_init(struct col_perf *p, const struct col_plan *plan, struct err *e);
+/* PLAN and ENGINE must outlive P. */
+void col_perf_init(struct col_perf *p, const struct col_plan *plan, struct perf_engine *engine);
 /* Open all events for thread TID (-1: every thread there is) on all CPUs.  1 when the thread is
  * gone, 0, or -1. */
 int col_perf_add(struct col_perf *p, int tid, struct err *e);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "collect/col_proc.h"
@@ -83,11 +84,11 @@ static void say_command(struct col_session *s)
         say(s, "folder", "%s", folder);
 }
 
-static const char *graph_name(enum perf_graph g)
+static const char *graph_name(enum col_graph g)
 {
-    static const char *const names[] = { [PERF_GRAPH_AUTO] = "auto", [PERF_GRAPH_FP] = "fp",
-                                         [PERF_GRAPH_DWARF] = "dwarf", [PERF_GRAPH_LBR] = "lbr",
-                                         [PERF_GRAPH_NONE] = "none" };
+    static const char *const names[] = { [COL_GRAPH_AUTO] = "auto", [COL_GRAPH_FP] = "fp",
+                                         [COL_GRAPH_DWARF] = "dwarf", [COL_GRAPH_LBR] = "lbr",
+                                         [COL_GRAPH_NONE] = "none" };
 
     return names[g];
 }
@@ -147,25 +148,31 @@ void col_quality_start(struct col_session *s)
 
 void col_quality_summary(struct col_session *s)
 {
-    const struct perf_stack_counts *c = &s->stacks.counts;
+    const struct perf_stack_counts *c = &s->engine.stacks.counts;
+    const struct perf_attr *first = s->engine.attrs.v.v[0];
     struct col_summary *sum = &s->sum;
 
+    sum->samples = s->engine.counts.samples;
+    sum->lost = s->engine.counts.lost;
+    sum->throttled = s->engine.counts.throttled;
     sum->complete = c->complete;
     sum->joined = c->joined;
     sum->cut = c->cut;
-    sum->unreadable = c->lost + s->broken_records;
+    sum->unreadable = c->lost + s->engine.counts.broken;
     sum->wall_ns = (s->stop_ns ? s->stop_ns : clock_mono_ns()) - s->start_ns;
     sum->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    sum->processes = s->processes.process.n;
-    sum->threads = s->processes.thread.n;
+    sum->processes = s->engine.processes.process.n;
+    sum->threads = s->engine.processes.thread.n;
     sum->rung = levels_name(s);
     snprintf(sum->why, sizeof sum->why, "%s", s->probe.why);
     sum->rate_asked = (double)s->plan.frequency_hz;
     sum->copy_bytes = s->perf.big ? s->plan.big_copy_bytes : s->plan.copy_bytes;
-    sum->target_cpu_ns =
-        s->target.cpu_ns && !s->options->system_wide ? s->target.cpu_ns : s->sampled_ns;
+    if (s->target.cpu_ns && !s->options->system_wide)
+        sum->target_cpu_ns = s->target.cpu_ns;
+    else
+        sum->target_cpu_ns = first->is_clock ? first->weight : 0;
     if (clocked_ns(s))
-        sum->rate_achieved = (double)s->first_samples * 1e9 / (double)clocked_ns(s);
+        sum->rate_achieved = (double)first->samples * 1e9 / (double)clocked_ns(s);
     sum->exit_status = s->target.status;
 }
 
@@ -180,21 +187,9 @@ void col_quality_end(struct col_session *s)
     if (q->rate_achieved > 0)
         say(s, "rate_achieved", "%.1f", q->rate_achieved);
     say_count(s, "stack_bytes", q->copy_bytes);
-    say_count(s, "quality.samples", q->samples);
-    say_count(s, "quality.lost", q->lost);
-    say_count(s, "quality.records_lost", s->side_lost);
-    say_count(s, "quality.throttled", q->throttled);
-    say_count(s, "quality.stacks", s->stacks.counts.all);
-    say_count(s, "quality.complete", q->complete);
-    say_count(s, "quality.truncated", q->cut);
-    say_count(s, "quality.joined", q->joined);
-    say_count(s, "quality.unreadable", q->unreadable);
-    if (s->waits.metric) {
-        say_count(s, "quality.waits", s->waits.waits);
-        say_count(s, "quality.waits_guessed", s->waits.guessed);
-    }
-    say_count(s, "quality.reopened", s->perf.big);
-    say_count(s, "quality.ring_bytes", s->perf.samples[0].size);
+    for (size_t i = 0; i < s->n_sources; i++)
+        if (s->source[i].quality)
+            s->source[i].quality(s->source[i].with, s->in.out);
     say_count(s, "quality.recorder_cpu_ns", q->own_cpu_ns);
     say_count(s, "quality.target_cpu_ns", q->target_cpu_ns);
 }

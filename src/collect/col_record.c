@@ -10,30 +10,27 @@
 
 #include "base/clock.h"
 #include "collect/col_host.h"
+#include "collect/col_keep.h"
 #include "collect/col_proc.h"
 #include "collect/col_session.h"
 
 enum {
     POLL_MS = 50,
-    LOOK_MS = 10, /* where waiting threads must be looked at */
     COPY_BYTES = 32 << 10, /* as cheap for the target as 4 KB */
     BIG_COPY_BYTES = 65528, /* the kernel's limit */
-    CHECK_STACKS = 20, /* before judging how many were cut */
-    MANY_SWITCHES = 2000, /* a second: from here on not each has a sample of its own */
     ATTACH_ROUNDS = 8,
     PRIORITY = -10,
 };
-static const uint64_t tick_ns = 100000000u, check_ns = 1000000000u, window_ns = 250000000u;
-static const uint64_t quiet_ns = 1000000000u;
+static const uint64_t tick_ns = 100000000u;
 
 int col_parse_graph(const char *text, struct col_options *o, struct err *e)
 {
     static const struct {
         const char *name;
-        enum perf_graph graph;
-    } modes[] = { { "auto", PERF_GRAPH_AUTO }, { "fp", PERF_GRAPH_FP },
-                  { "dwarf", PERF_GRAPH_DWARF }, { "lbr", PERF_GRAPH_LBR },
-                  { "none", PERF_GRAPH_NONE } };
+        enum col_graph graph;
+    } modes[] = { { "auto", COL_GRAPH_AUTO }, { "fp", COL_GRAPH_FP },
+                  { "dwarf", COL_GRAPH_DWARF }, { "lbr", COL_GRAPH_LBR },
+                  { "none", COL_GRAPH_NONE } };
     size_t n = strcspn(text, ",");
     unsigned long number = 0;
     char *end = NULL;
@@ -46,11 +43,11 @@ int col_parse_graph(const char *text, struct col_options *o, struct err *e)
         o->graph = modes[i].graph;
         if (!end)
             return 0;
-        if (*end || (o->graph == PERF_GRAPH_DWARF && (number < 512 || number > BIG_COPY_BYTES)) ||
-            (o->graph == PERF_GRAPH_FP && (number < 1 || number > 1024)) ||
-            (o->graph != PERF_GRAPH_FP && o->graph != PERF_GRAPH_DWARF))
+        if (*end || (o->graph == COL_GRAPH_DWARF && (number < 512 || number > BIG_COPY_BYTES)) ||
+            (o->graph == COL_GRAPH_FP && (number < 1 || number > 1024)) ||
+            (o->graph != COL_GRAPH_FP && o->graph != COL_GRAPH_DWARF))
             break;
-        if (o->graph == PERF_GRAPH_FP)
+        if (o->graph == COL_GRAPH_FP)
             o->depth = (uint32_t)number;
         else
             o->copy_bytes = (uint32_t)number & ~7u;
@@ -72,9 +69,9 @@ static void make_plan(struct col_session *s)
     p->frequency_hz = o->frequency_hz ? o->frequency_hz : COL_DEFAULT_HZ;
     p->graph = o->graph;
     p->depth = o->depth;
-    if (o->graph == PERF_GRAPH_AUTO || o->graph == PERF_GRAPH_DWARF)
+    if (o->graph == COL_GRAPH_AUTO || o->graph == COL_GRAPH_DWARF)
         p->copy_bytes = o->copy_bytes ? o->copy_bytes : COPY_BYTES;
-    if (o->graph == PERF_GRAPH_AUTO && !o->copy_bytes)
+    if (o->graph == COL_GRAPH_AUTO && !o->copy_bytes)
         p->big_copy_bytes = BIG_COPY_BYTES;
     p->no_kernel = s->probe.rung->no_kernel;
     p->no_user = o->levels == COL_KERNEL_ONLY;
@@ -99,28 +96,16 @@ static int choose_events(struct col_session *s, struct err *e)
 
 static void define_metrics(struct col_session *s)
 {
-    s->metric = mem_zalloc((s->events.n + 1) * sizeof *s->metric);
-    for (size_t i = 0; i < s->events.n; i++) {
-        const struct col_event *ev = &s->events.v[i];
-        struct metric m = { .name = intern_cstr(&s->in, ev->name),
-                            .unit = intern_cstr(&s->in, ev->unit) };
-
-        if (ev->is_clock) {
-            m.about = intern_cstr(&s->in, "time running on a CPU");
-            m.period = 1000000000u / s->plan.frequency_hz;
-        }
-        if (ev->every_one)
-            m.flags = METRIC_EXACT;
-        s->metric[i] = intern_metric(&s->in, &m);
-    }
+    for (size_t i = 0; i < s->events.n; i++)
+        perf_engine_metric(&s->engine, s->engine.attrs.v.v[i]);
 }
 
 /* Threads of zones are those of the samples; ended ones that libfathom added up have no tid. */
-static uint32_t zone_thread(struct col_zones *z, const struct live_header *h, uint32_t tid,
+static uint32_t zone_thread(struct region_zones *z, const struct live_header *h, uint32_t tid,
                             const char *name)
 {
     struct col_session *s = z->context;
-    struct perf_thread *t = perf_process_thread(&s->processes, h->pid, tid ? tid : h->pid);
+    struct perf_thread *t = perf_process_thread(&s->engine.processes, h->pid, tid ? tid : h->pid);
 
     if (tid)
         return t->id;
@@ -128,11 +113,11 @@ static uint32_t zone_thread(struct col_zones *z, const struct live_header *h, ui
                                                    .name = intern_cstr(&s->in, name) });
 }
 
-static uint32_t zone_process(struct col_zones *z, const struct live_header *h)
+static uint32_t zone_process(struct region_zones *z, const struct live_header *h)
 {
     struct col_session *s = z->context;
 
-    return perf_process_thread(&s->processes, h->pid, h->pid)->process->id;
+    return perf_process_thread(&s->engine.processes, h->pid, h->pid)->process->id;
 }
 
 static void raise_file_limit(void)
@@ -178,10 +163,10 @@ static void know_threads(struct col_session *s, int64_t pid)
 {
     struct col_tids tids = { 0 };
 
-    perf_process_attach(&s->processes, pid);
+    perf_process_attach(&s->engine.processes, pid);
     col_proc_threads(pid, &tids);
     for (size_t i = 0; i < tids.n; i++)
-        perf_wait_attached(perf_process_thread(&s->processes, pid, tids.v[i]), s->start_ns);
+        perf_wait_attached(perf_process_thread(&s->engine.processes, pid, tids.v[i]), s->start_ns);
     vec_release(&tids);
 }
 
@@ -216,8 +201,7 @@ static int begin(struct col_session *s, struct err *e)
 
     /* Rings fill while we wait for a CPU: where it is allowed, wait less than others do. */
     setpriority(PRIO_PROCESS, 0, PRIORITY);
-    s->start_ns = s->processes.start_ns = clock_mono_ns();
-    s->last_check_ns = s->window_ns = s->switched_ns = s->start_ns;
+    s->start_ns = s->engine.processes.start_ns = clock_mono_ns();
     if (!s->plan.on_exec) {
         col_perf_start_side(&s->perf);
         for (size_t i = 0; i < o->n_pids; i++)
@@ -228,71 +212,42 @@ static int begin(struct col_session *s, struct err *e)
     return o->command ? col_target_go(&s->target, o->command, e) : 0;
 }
 
+static void add_sources(struct col_session *s)
+{
+    uint64_t delay_ns = (uint64_t)(s->options->delay_s * 1e9);
+
+    col_rings_init(&s->rings, &s->perf, &s->engine, &s->look, s->start_ns,
+                   s->plan.delayed ? s->start_ns + delay_ns : 0);
+    s->source[s->n_sources++] = col_rings_source(&s->rings);
+    s->source[s->n_sources++] = col_zones_source(&s->zones);
+}
+
 /* --- while it runs --- */
-
-/* Long stacks need more bytes than are cheap: change over when they turn out to be common. */
-static void check_copies(struct col_session *s, uint64_t now)
-{
-    const struct perf_stack_counts *c = &s->stacks.counts, *l = &s->last_counts;
-    uint64_t n = c->all - l->all;
-
-    if (s->perf.big || n < CHECK_STACKS)
-        return;
-    if ((c->short_copies - l->short_copies) * 100 > n)
-        col_perf_use_big(&s->perf);
-    if (now - s->last_check_ns >= check_ns) {
-        s->last_counts = *c;
-        s->last_check_ns = now;
-    }
-}
-
-/* A sample of every switch costs more than it tells when there are thousands a second. */
-static void check_switches(struct col_session *s, uint64_t now)
-{
-    /* Samples come at once, records of switches when they are settled. */
-    uint64_t seen = s->waits.switches > s->waits.samples ? s->waits.switches : s->waits.samples;
-    uint64_t n = seen - s->window_switches, ns = now - s->window_ns;
-
-    if (!s->plan.switch_stacks || (n < MANY_SWITCHES / 50 && ns < window_ns))
-        return;
-    if (n * 1e9 > (double)ns * MANY_SWITCHES)
-        col_perf_use_few(&s->perf, true);
-    else if (n * 1e9 < (double)ns * MANY_SWITCHES / 2)
-        col_perf_use_few(&s->perf, false);
-    s->window_ns = now;
-    s->window_switches = seen;
-}
-
-/* Threads that wait must be looked at soon, unless samples tell where they are or nothing has
- * happened for long. */
-static int next_look_ms(struct col_session *s, uint64_t now)
-{
-    bool told = s->plan.switch_stacks && !s->perf.few;
-
-    if (s->waits.switches != s->seen_switches) {
-        s->seen_switches = s->waits.switches;
-        s->switched_ns = now;
-    }
-    if (!s->look.memory || (told && !s->look.unsure) || now - s->switched_ns > quiet_ns)
-        return POLL_MS;
-    return LOOK_MS;
-}
 
 struct wait_set {
     struct pollfd *v;
     size_t n;
 };
 
+static size_t poll_sources(const struct col_session *s, struct pollfd *v, size_t cap)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_sources; i++) {
+        const struct col_source *x = &s->source[i];
+
+        if (x->poll)
+            n += x->poll(x->with, v + (n < cap ? n : cap), n < cap ? cap - n : 0);
+    }
+    return n;
+}
+
 static struct wait_set wait_set_of(struct col_session *s)
 {
-    struct wait_set w = { mem_zalloc((2 * s->perf.n_cpus + 1 + COL_MAX_PIDS) * sizeof *w.v), 0 };
+    size_t n = poll_sources(s, NULL, 0);
+    struct wait_set w = { mem_zalloc((n + 1 + COL_MAX_PIDS) * sizeof *w.v), 0 };
 
-    for (size_t i = 0; i < s->perf.n_cpus; i++) {
-        if (s->perf.samples[i].page)
-            w.v[w.n++] = (struct pollfd){ .fd = s->perf.samples[i].fd, .events = POLLIN };
-        if (s->perf.side[i].page)
-            w.v[w.n++] = (struct pollfd){ .fd = s->perf.side[i].fd, .events = POLLIN };
-    }
+    w.n = poll_sources(s, w.v, n);
     w.v[w.n++] = (struct pollfd){ .fd = s->target.signals, .events = POLLIN };
     for (size_t i = 0; i < s->target.n_watch; i++)
         w.v[w.n++] = (struct pollfd){ .fd = s->target.watch[i], .events = POLLIN };
@@ -314,29 +269,33 @@ static bool time_is_up(const struct col_session *s, uint64_t now)
     return o->duration_s > 0 && now - s->start_ns >= (uint64_t)((o->duration_s + o->delay_s) * 1e9);
 }
 
+/* Returns when to come again. */
+static int drain_sources(struct col_session *s, uint64_t now_ns)
+{
+    int soonest_ms = POLL_MS;
+
+    for (size_t i = 0; i < s->n_sources; i++) {
+        const struct col_source *x = &s->source[i];
+        int ms = x->drain ? x->drain(x->with, now_ns) : POLL_MS;
+
+        soonest_ms = ms < soonest_ms ? ms : soonest_ms;
+    }
+    return soonest_ms;
+}
+
 static void run(struct col_session *s)
 {
     const struct col_options *o = s->options;
     struct wait_set w = wait_set_of(s);
-    uint64_t last_tick = s->start_ns;
-    bool delayed = s->plan.delayed;
-    int timeout_ms = LOOK_MS;
+    uint64_t last_tick = s->start_ns, now = s->start_ns;
+    int timeout_ms = drain_sources(s, now);
 
     while (!col_target_done(&s->target)) {
-        uint64_t now;
-
         wait_for_something(&w, timeout_ms);
         now = clock_mono_ns();
-        if (delayed && now - s->start_ns >= (uint64_t)(o->delay_s * 1e9)) {
-            col_perf_start(&s->perf);
-            delayed = false;
-        }
         if (time_is_up(s, now))
             break;
-        col_drain(s, false);
-        check_copies(s, now);
-        check_switches(s, now);
-        timeout_ms = next_look_ms(s, now);
+        timeout_ms = drain_sources(s, now);
         if (o->tick && now - last_tick >= tick_ns) {
             col_quality_summary(s);
             o->tick(o->context, &s->sum);
@@ -346,38 +305,45 @@ static void run(struct col_session *s)
     free(w.v);
 }
 
+static void finish_sources(struct col_session *s, bool in_target)
+{
+    for (size_t i = 0; i < s->n_sources; i++) {
+        const struct col_source *x = &s->source[i];
+
+        if (x->in_target == in_target && x->finish)
+            x->finish(x->with, s->stop_ns);
+    }
+}
+
+static void name_and_keep(struct col_session *s)
+{
+    struct sym_resolve names;
+
+    perf_names(&s->engine, &names);
+    if (!s->options->no_source)
+        col_keep(&(struct col_keep){ &names, s->engine.self.v, s->engine.self.n });
+    sym_resolve_release(&names);
+}
+
 static void finish(struct col_session *s)
 {
-    uint64_t lost = 0;
-
-    col_perf_stop(&s->perf);
     s->stop_ns = clock_mono_ns();
-    col_drain(s, false);
-    col_drain(s, true);
-    perf_wait_end(&s->waits, s->stop_ns);
-    /* A record of loss waits for room that may never come. */
-    if (col_perf_lost(&s->perf, &lost))
-        s->sum.lost = lost;
+    finish_sources(s, false);
     col_target_finish(&s->target);
-    col_names(s);
-    col_zones_take(&s->zones);
+    finish_sources(s, true);
+    name_and_keep(s);
     col_quality_end(s);
 }
 
 static void release(struct col_session *s)
 {
     col_zones_close(&s->zones);
-    col_drain_release(s);
+    col_rings_release(&s->rings);
     col_look_release(&s->look);
-    perf_wait_release(&s->waits);
-    perf_stack_release(&s->stacks);
-    perf_process_release(&s->processes);
-    perf_module_release(&s->modules);
     col_perf_release(&s->perf);
     col_target_release(&s->target);
+    perf_engine_release(&s->engine);
     vec_release(&s->events);
-    vec_release(&s->self);
-    free(s->metric);
     intern_release(&s->in);
 }
 
@@ -388,27 +354,26 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
     int rc = -1;
 
     intern_init(&s.in, out);
-    s.zones = (struct col_zones){ .in = &s.in, .thread = zone_thread, .process = zone_process,
-                                  .context = &s };
-    perf_module_init(&s.modules, &s.in, &col_host);
-    perf_process_init(&s.processes, &s.in, &s.modules);
-    perf_stack_init(&s.stacks, &s.in, &s.processes, o->graph);
-    perf_wait_init(&s.waits, &s.in, &s.processes, &s.stacks);
+    s.zones.into = (struct region_zones){ .in = &s.in, .thread = zone_thread,
+                                          .process = zone_process, .context = &s };
+    perf_engine_init(&s.engine, &s.in, &col_host);
     if (col_target_init(&s.target, e) < 0 || choose_events(&s, e) < 0 ||
-        col_probe(&s.events, o->levels, o->system_wide, o->graph == PERF_GRAPH_LBR, &s.probe,
+        col_probe(&s.events, o->levels, o->system_wide, o->graph == COL_GRAPH_LBR, &s.probe,
                   e) < 0)
         goto out;
     make_plan(&s);
-    if (col_perf_init(&s.perf, &s.plan, e) < 0 || open_all(&s, e) < 0)
+    col_perf_init(&s.perf, &s.plan, &s.engine);
+    if (open_all(&s, e) < 0)
         goto out;
-    s.processes.no_children = o->no_children;
+    s.engine.processes.no_children = o->no_children;
     define_metrics(&s);
     if (o->wall) {
-        perf_wait_begin(&s.waits);
-        col_look_init(&s.look, &s.waits);
+        perf_wait_begin(&s.engine.waits);
+        col_look_init(&s.look, &s.engine.waits);
     }
     if (begin(&s, e) < 0)
         goto out;
+    add_sources(&s);
     col_quality_start(&s);
     run(&s);
     finish(&s);

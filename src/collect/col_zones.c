@@ -10,81 +10,6 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "base/mem.h"
-#include "zones/zone_give.h"
-
-struct import {
-    struct zone_taker taker; /* first: the callbacks cast */
-    struct col_zones *z;
-    const struct live_header *h;
-};
-
-static struct import *import_of(struct zone_taker *t)
-{
-    return (struct import *)t;
-}
-
-static uint32_t string_id(struct zone_taker *t, const char *text)
-{
-    return intern_cstr(import_of(t)->z->in, text);
-}
-
-static uint32_t metric_id(struct zone_taker *t)
-{
-    struct col_zones *z = import_of(t)->z;
-    struct intern *in = z->in;
-
-    if (!z->metric)
-        z->metric = intern_metric(in, &(struct metric){
-            .name = intern_cstr(in, ZONE_METRIC_NAME), .unit = intern_cstr(in, ZONE_METRIC_UNIT),
-            .about = intern_cstr(in, ZONE_METRIC_ABOUT), .flags = METRIC_EXACT });
-    return z->metric;
-}
-
-static uint32_t process_id(struct zone_taker *t)
-{
-    struct import *m = import_of(t);
-
-    return m->z->process(m->z, m->h);
-}
-
-static uint32_t thread_id(struct zone_taker *t, uint32_t tid, const char *name)
-{
-    struct import *m = import_of(t);
-
-    return m->z->thread(m->z, m->h, tid, name);
-}
-
-static uint32_t stack_id(struct zone_taker *t, uint32_t parent, const struct zone_row *w)
-{
-    struct intern *in = import_of(t)->z->in;
-    uint32_t function = intern_function(in, &(struct function){
-        .name = intern_cstr(in, w->name), .file = intern_cstr(in, w->file), .line = w->line });
-
-    return intern_stack(in, parent, intern_named_frame(in, FRAME_ZONE, function, w->line));
-}
-
-int col_zones_import(struct col_zones *z, const void *data, size_t size, struct err *e)
-{
-    struct zone_rows r;
-    struct import m = { { z->in->out, string_id, metric_id, process_id, thread_id, stack_id },
-                        z, &r.view.head };
-    uint32_t *room;
-
-    if (zone_rows_read(&r, data, size, false) < 0)
-        return err_set(e, ERR_FORMAT, "zones: %s", r.view.why);
-    room = mem_zalloc((zone_give_room(&r) + 1) * sizeof *room);
-    zone_give(&r, &m.taker, room);
-    free(room);
-    z->regions++;
-    z->overhead_ns += (uint64_t)r.overhead_ns;
-    for (int c = 0; c < FATHOM_LOST_CAUSES; c++)
-        z->dropped += r.lost[c];
-    zone_rows_free(&r);
-    return 0;
-}
-
-/* --- for a recording --- */
 
 void col_zones_open(struct col_zones *z)
 {
@@ -109,12 +34,13 @@ static void take_file(struct col_zones *z, const char *path)
     struct err ignored = { 0 };
 
     if (map_open(&m, path, &ignored) == 0)
-        col_zones_import(z, m.data, m.size, &ignored);
+        region_import(&z->into, m.data, m.size, &ignored);
     map_close(&m);
 }
 
-void col_zones_take(struct col_zones *z)
+static void take(void *with, uint64_t stop_ns)
 {
+    struct col_zones *z = with;
     DIR *d = z->folder[0] ? opendir(z->folder) : NULL;
     char path[600];
 
@@ -127,10 +53,22 @@ void col_zones_take(struct col_zones *z)
     }
     if (d)
         closedir(d);
-    if (z->regions) {
-        snprintf(path, sizeof path, "%" PRIu64, z->dropped);
-        sink_meta(z->in->out, "quality.dropped", path);
-    }
+}
+
+static void quality(void *with, struct sink *out)
+{
+    const struct col_zones *z = with;
+    char text[24];
+
+    if (!z->into.regions)
+        return;
+    snprintf(text, sizeof text, "%" PRIu64, z->into.dropped);
+    sink_meta(out, "quality.dropped", text);
+}
+
+struct col_source col_zones_source(struct col_zones *z)
+{
+    return (struct col_source){ .with = z, .finish = take, .quality = quality, .in_target = true };
 }
 
 void col_zones_close(struct col_zones *z)

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "perf/perf_stack.h"
 #include "profile/sink.h"
 
+enum col_graph { COL_GRAPH_AUTO, COL_GRAPH_FP, COL_GRAPH_DWARF, COL_GRAPH_LBR, COL_GRAPH_NONE };
 enum col_levels { COL_KERNEL_AND_USER, COL_USER_ONLY, COL_KERNEL_ONLY };
 
 enum { COL_DEFAULT_HZ = 999, COL_MAX_PIDS = 32 };
@@ -38,7 +38,7 @@ struct col_options { /* {0} and a command, pids or system_wide is a good recordi
     size_t n_pids;
     bool system_wide;
     uint64_t frequency_hz; /* 0: COL_DEFAULT_HZ */
-    enum perf_graph graph;
+    enum col_graph graph;
     uint32_t depth;        /* of frame-pointer chains, 0: the kernel's limit */
     uint32_t copy_bytes;   /* 0: by itself */
     const char *events;    /* comma-separated, NULL: the best clock there is */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collect/col_zones.h"
 #include "formats/formats.h"
+#include "region/region.h"
 
 struct file {
     struct intern in;
@@ -13,7 +13,7 @@ struct file {
     uint32_t process;
 };
 
-static uint32_t process_of(struct col_zones *z, const struct live_header *h)
+static uint32_t process_of(struct region_zones *z, const struct live_header *h)
 {
     struct file *f = z->context;
 
@@ -28,7 +28,7 @@ static uint32_t process_of(struct col_zones *z, const struct live_header *h)
     return f->process;
 }
 
-static uint32_t thread_of(struct col_zones *z, const struct live_header *h, uint32_t tid,
+static uint32_t thread_of(struct region_zones *z, const struct live_header *h, uint32_t tid,
                           const char *name)
 {
     struct file *f = z->context;
@@ -57,7 +57,7 @@ static void put_meta(struct sink *out, const char *key, uint64_t n)
     sink_meta(out, key, text);
 }
 
-static void describe(struct sink *out, const struct col_zones *z, const struct import_input *in)
+static void describe(struct sink *out, const struct region_zones *z, const struct import_input *in)
 {
     char comm[17] = "";
 
@@ -72,11 +72,12 @@ static void describe(struct sink *out, const struct col_zones *z, const struct i
 static int import(const struct import_input *in, struct sink *out, struct err *e)
 {
     struct file f = { 0 };
-    struct col_zones z = { .in = &f.in, .thread = thread_of, .process = process_of, .context = &f };
+    struct region_zones z = { .in = &f.in, .thread = thread_of, .process = process_of,
+                              .context = &f };
     int rc;
 
     intern_init(&f.in, out);
-    rc = col_zones_import(&z, in->data, in->size, e);
+    rc = region_import(&z, in->data, in->size, e);
     if (rc == 0)
         describe(out, &z, in);
     if (sink_end(out, rc == 0 ? e : NULL) < 0)

@@ -24,17 +24,34 @@ enum {
     ATTR_MAX = 4096,   /* as the kernel itself limits it: one page */
     MAX_ATTRS = 65536,
     BUILD_ID_AREA = 24,
+    MISC_BUILD_ID_SIZE = 1 << 15,
 };
 
-enum { ATTR_FREQ = 10, ATTR_SAMPLE_ID_ALL = 18 }; /* bits of the flags word */
+enum { ATTR_FREQ = 10, ATTR_SAMPLE_ID_ALL = 18, ATTR_SWITCHES = 26 }; /* bits of the flags */
 enum { UPDATE_UNIT = 0, UPDATE_SCALE = 1, UPDATE_NAME = 2 };
-enum { TYPE_HARDWARE = 0, TYPE_SOFTWARE = 1, TYPE_TRACEPOINT = 2, TYPE_CACHE = 3, TYPE_RAW = 4 };
-enum { SOFTWARE_CPU_CLOCK = 0, SOFTWARE_TASK_CLOCK = 1 };
-
 bool perfdata_is(const void *data, size_t n)
 {
     return n >= 8 && (memcmp(data, MAGIC, 8) == 0 || memcmp(data, MAGIC_SWAPPED, 8) == 0 ||
                       memcmp(data, MAGIC_OLD, 8) == 0);
+}
+
+/* A general name, for events that the file does not name. */
+static const char *general_name(const struct perf_attr *a)
+{
+    static const char *const hardware[] = { "cycles",       "instructions",  "cache-references",
+                                            "cache-misses", "branches",      "branch-misses",
+                                            "bus-cycles" };
+    static const char *const software[] = { "cpu-clock", "task-clock", "page-faults",
+                                            "context-switches", "cpu-migrations",
+                                            "minor-faults", "major-faults" };
+    static const char *const types[] = { "hardware", "software", "tracepoint", "cache", "raw",
+                                         "breakpoint" };
+
+    if (a->type == PERF_TYPE_HARDWARE && a->config < ARRAY_LEN(hardware))
+        return hardware[a->config];
+    if (a->type == PERF_TYPE_SOFTWARE && a->config < ARRAY_LEN(software))
+        return software[a->config];
+    return a->type < ARRAY_LEN(types) ? types[a->type] : "event";
 }
 
 /* A struct perf_event_attr of any version; C covers exactly its bytes. */
@@ -55,15 +72,30 @@ static struct perf_attr read_attr(struct cursor c)
     a.regs_user = cur_left(&c) >= 8 ? cur_u64(&c) : 0;
     a.is_frequency = flags >> ATTR_FREQ & 1;
     a.has_trailer = flags >> ATTR_SAMPLE_ID_ALL & 1;
-    a.is_time = a.type == TYPE_SOFTWARE &&
-                (a.config == SOFTWARE_CPU_CLOCK || a.config == SOFTWARE_TASK_CLOCK);
+    a.is_clock = a.type == PERF_TYPE_SOFTWARE && (a.config == PERF_COUNT_SW_CPU_CLOCK ||
+                                                  a.config == PERF_COUNT_SW_TASK_CLOCK);
+    a.at_switch = a.type == PERF_TYPE_SOFTWARE && a.config == PERF_COUNT_SW_CONTEXT_SWITCHES &&
+                  flags >> ATTR_SWITCHES & 1;
+    a.name = general_name(&a);
     return a;
+}
+
+static size_t n_attrs(const struct perf_file *f)
+{
+    return f->engine->attrs.v.n;
 }
 
 static void add_ids(struct perf_file *f, size_t attr, struct cursor ids)
 {
     while (cur_left(&ids) >= 8)
-        umap_put(&f->attr_of_id, cur_u64(&ids), (uint32_t)attr + 1);
+        perf_engine_id(f->engine, cur_u64(&ids), (uint32_t)attr);
+}
+
+static void add_attr(struct perf_file *f, struct cursor attr, struct cursor ids)
+{
+    struct perf_attr a = read_attr(attr);
+
+    add_ids(f, perf_engine_attr(f->engine, &a), ids);
 }
 
 void perfdata_add_attr(struct perf_file *f, struct cursor body)
@@ -73,10 +105,10 @@ void perfdata_add_attr(struct perf_file *f, struct cursor body)
 
     cur_u32(&peek);
     size = cur_u32(&peek);
-    if (size < ATTR_MIN || size > cur_left(&body) || f->attr.n >= MAX_ATTRS)
+    if (size < ATTR_MIN || size > cur_left(&body) || n_attrs(f) >= MAX_ATTRS)
         return;
-    vec_push(&f->attr, read_attr(cur_sub(&body, size)));
-    add_ids(f, f->attr.n - 1, body);
+    peek = cur_sub(&body, size);
+    add_attr(f, peek, body);
 }
 
 static int read_attrs(struct perf_file *f, struct cursor whole, struct cursor table,
@@ -85,16 +117,14 @@ static int read_attrs(struct perf_file *f, struct cursor whole, struct cursor ta
     if (entry < ATTR_MIN + 16 || entry > ATTR_MAX)
         return err_set(e, ERR_FORMAT, "perf.data with event descriptions of %llu bytes",
                        (unsigned long long)entry);
-    while (cur_left(&table) >= entry && f->attr.n < MAX_ATTRS) {
+    while (cur_left(&table) >= entry && n_attrs(f) < MAX_ATTRS) {
         struct cursor attr = cur_sub(&table, entry - 16), ids = whole;
         uint64_t offset = cur_u64(&table), size = cur_u64(&table);
 
-        vec_push(&f->attr, read_attr(attr));
         cur_skip(&ids, offset);
-        if (size <= cur_left(&ids))
-            add_ids(f, f->attr.n - 1, cur_sub(&ids, size));
+        add_attr(f, attr, cur_sub(&ids, size <= cur_left(&ids) ? size : 0));
     }
-    return f->attr.n ? 0 : err_set(e, ERR_FORMAT, "perf.data without any event");
+    return n_attrs(f) ? 0 : err_set(e, ERR_FORMAT, "perf.data without any event");
 }
 
 /* A length-prefixed, padded string of a feature section. */
@@ -123,7 +153,7 @@ static const char *command_line(struct perf_file *f, struct cursor c)
 
 static void name_event(struct perf_file *f, struct perf_attr *a, const char *name)
 {
-    if (!a->name && *name)
+    if (*name)
         a->name = arena_strndup(&f->arena, name, strlen(name));
 }
 
@@ -140,8 +170,8 @@ static void event_descriptions(struct perf_file *f, struct cursor c)
         n_ids = cur_u32(&c);
         name = feature_string(f, &c);
         ids = cur_sub(&c, (size_t)n_ids * 8);
-        if (i < f->attr.n) {
-            name_event(f, &f->attr.v[i], name);
+        if (i < n_attrs(f)) {
+            name_event(f, f->engine->attrs.v.v[i], name);
             add_ids(f, i, ids);
         }
     }
@@ -163,19 +193,24 @@ static void build_ids(struct perf_file *f, struct cursor c)
 
 void perfdata_add_build_id(struct perf_file *f, uint16_t misc, struct cursor body)
 {
-    struct perf_build_id b = { 0 };
     const unsigned char *id;
     const char *path;
 
     cur_u32(&body); /* pid */
     id = cur_bytes(&body, BUILD_ID_AREA);
     path = cur_cstr(&body);
-    if (!id || !*path)
-        return;
-    b.n = misc & PERF_MISC_BUILD_ID_SIZE && id[20] <= 20 ? id[20] : 20;
-    memcpy(b.id, id, b.n);
-    b.path = arena_strndup(&f->arena, path, strlen(path));
-    vec_push(&f->build_id, b);
+    if (id && *path)
+        perf_module_add_build_id(&f->engine->modules, path, id,
+                                 misc & MISC_BUILD_ID_SIZE && id[20] <= 20 ? id[20] : 20);
+}
+
+static void know_arch(struct perf_file *f, const char *arch)
+{
+    f->arch = arch;
+    if (strcmp(arch, "aarch64") == 0)
+        perf_engine_arch(f->engine, UNW_AARCH64);
+    else if (strcmp(arch, "x86_64") == 0)
+        perf_engine_arch(f->engine, UNW_X86_64);
 }
 
 void perfdata_add_feature(struct perf_file *f, uint64_t feature, struct cursor c)
@@ -189,9 +224,10 @@ void perfdata_add_feature(struct perf_file *f, uint64_t feature, struct cursor c
         break;
     case FEATURE_OSRELEASE:
         f->release = feature_string(f, &c);
+        perfdata_host_kernel(f);
         break;
     case FEATURE_ARCH:
-        f->arch = feature_string(f, &c);
+        know_arch(f, feature_string(f, &c));
         break;
     case FEATURE_CPUDESC:
         f->cpu = feature_string(f, &c);
@@ -210,10 +246,10 @@ void perfdata_add_feature(struct perf_file *f, uint64_t feature, struct cursor c
 void perfdata_update_event(struct perf_file *f, struct cursor body)
 {
     uint64_t what = cur_u64(&body), id = cur_u64(&body);
-    uint32_t attr = umap_find(&f->attr_of_id, id);
+    uint32_t attr = umap_find(&f->engine->attrs.of_id, id);
 
     if (what == UPDATE_NAME && attr)
-        name_event(f, &f->attr.v[attr - 1], cur_cstr(&body));
+        name_event(f, f->engine->attrs.v.v[attr - 1], cur_cstr(&body));
 }
 
 static void read_features(struct perf_file *f, struct cursor whole, uint64_t at,
@@ -266,13 +302,15 @@ static int open_file(struct perf_file *f, struct cursor whole, struct cursor c, 
     return 0;
 }
 
-int perfdata_open(struct perf_file *f, const void *data, size_t n, struct err *e)
+int perfdata_open(struct perf_file *f, struct perf_engine *engine, const void *data, size_t n,
+                  struct err *e)
 {
     struct cursor whole = cursor_of(data, n), c = whole;
     const unsigned char *magic = cur_bytes(&c, 8);
     uint64_t size;
 
     memset(f, 0, sizeof *f);
+    f->engine = engine;
     f->host = f->release = f->arch = f->cpu = f->command = "";
     if (magic && memcmp(magic, MAGIC_SWAPPED, 8) == 0) {
         err_set(e, ERR_FORMAT, "perf.data of a machine with the other byte order");
@@ -283,7 +321,6 @@ int perfdata_open(struct perf_file *f, const void *data, size_t n, struct err *e
         return err_set(e, ERR_FORMAT, "perf.data of perf 2.6.38 or older");
     size = cur_u64(&c);
     if (size == PIPE_HEADER) {
-        f->pipe = true;
         f->data = c;
         return c.failed ? err_set(e, ERR_FORMAT, "perf.data cut inside its header") : 0;
     }
@@ -295,53 +332,5 @@ int perfdata_open(struct perf_file *f, const void *data, size_t n, struct err *e
 
 void perfdata_close(struct perf_file *f)
 {
-    vec_release(&f->attr);
-    vec_release(&f->build_id);
-    umap_release(&f->attr_of_id);
     arena_release(&f->arena);
-}
-
-const char *perfdata_event_name(const struct perf_attr *a)
-{
-    static const char *const hardware[] = { "cycles",       "instructions",  "cache-references",
-                                            "cache-misses", "branches",      "branch-misses",
-                                            "bus-cycles" };
-    static const char *const software[] = { "cpu-clock", "task-clock", "page-faults",
-                                            "context-switches", "cpu-migrations",
-                                            "minor-faults", "major-faults" };
-    static const char *const types[] = { "hardware", "software", "tracepoint", "cache", "raw",
-                                         "breakpoint" };
-
-    if (a->name)
-        return a->name;
-    if (a->type == TYPE_HARDWARE && a->config < ARRAY_LEN(hardware))
-        return hardware[a->config];
-    if (a->type == TYPE_SOFTWARE && a->config < ARRAY_LEN(software))
-        return software[a->config];
-    return a->type < ARRAY_LEN(types) ? types[a->type] : "event";
-}
-
-const struct perf_build_id *perfdata_find_build_id(const struct perf_file *f, const char *path)
-{
-    for (size_t i = 0; i < f->build_id.n; i++)
-        if (strcmp(f->build_id.v[i].path, path) == 0)
-            return &f->build_id.v[i];
-    return NULL;
-}
-
-enum unw_arch perfdata_arch(const struct perf_file *f)
-{
-#ifdef __aarch64__
-    return strcmp(f->arch, "x86_64") == 0 ? UNW_X86_64 : UNW_AARCH64;
-#else
-    return strcmp(f->arch, "aarch64") == 0 ? UNW_AARCH64 : UNW_X86_64;
-#endif
-}
-
-bool perfdata_has_stacks(const struct perf_file *f)
-{
-    for (size_t i = 0; i < f->attr.n; i++)
-        if (f->attr.v[i].sample_type & PERF_BIT_STACK_USER)
-            return true;
-    return false;
 }

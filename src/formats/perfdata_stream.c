@@ -5,7 +5,7 @@
 
 #include "formats/perfdata.h"
 
-enum { HEADER = 8, UNPACK_STEP = 1 << 20 };
+enum { UNPACK_STEP = 1 << 20 };
 
 void perfdata_stream_init(struct perf_stream *s, struct cursor data)
 {
@@ -18,24 +18,6 @@ void perfdata_stream_release(struct perf_stream *s)
 {
     ZSTD_freeDStream(s->zstd);
     buf_release(&s->plain);
-}
-
-/* The record at the front of *C, taken off; false when it is not whole or makes no sense. */
-static bool take(struct cursor *c, struct perf_record *r)
-{
-    struct cursor at = *c;
-    uint16_t size;
-
-    if (cur_left(&at) < HEADER)
-        return false;
-    r->type = cur_u32(&at);
-    r->misc = cur_u16(&at);
-    size = cur_u16(&at);
-    if (size < HEADER || size - HEADER > (int)cur_left(&at))
-        return false;
-    r->body = cur_sub(&at, size - (size_t)HEADER);
-    *c = at;
-    return true;
 }
 
 static int unpack(struct perf_stream *s, struct err *e)
@@ -63,14 +45,14 @@ static int unpack(struct perf_stream *s, struct err *e)
     return 0;
 }
 
-static bool take_plain(struct perf_stream *s, struct perf_record *r)
+static bool take_plain(struct perf_stream *s, struct perf_raw *r)
 {
     struct cursor c = cursor_of(s->plain.data, s->plain.n);
     size_t left;
 
     cur_skip(&c, s->plain_at);
     left = cur_left(&c);
-    if (!left || !take(&c, r))
+    if (!left || !perf_decode_header(&c, r))
         return false;
     s->plain_at += left - cur_left(&c);
     r->passing = true;
@@ -78,14 +60,14 @@ static bool take_plain(struct perf_stream *s, struct perf_record *r)
 }
 
 /* Two records say how many bytes follow outside of them. */
-static void skip_payload(struct perf_stream *s, const struct perf_record *r)
+static void skip_payload(struct perf_stream *s, const struct perf_raw *r)
 {
     struct cursor c = r->body;
     uint64_t n = 0;
 
-    if (r->type == PERF_TRACING_DATA)
+    if (r->type == PERFDATA_TRACING_DATA)
         n = ((uint64_t)cur_u32(&c) + 7) & ~(uint64_t)7;
-    else if (r->type == PERF_AUXTRACE)
+    else if (r->type == PERFDATA_AUXTRACE)
         n = cur_u64(&c);
     if (n > cur_left(&s->raw))
         s->cut = true;
@@ -93,21 +75,21 @@ static void skip_payload(struct perf_stream *s, const struct perf_record *r)
         cur_skip(&s->raw, n);
 }
 
-static bool is_packed(struct perf_stream *s, const struct perf_record *r)
+static bool is_packed(struct perf_stream *s, const struct perf_raw *r)
 {
     struct cursor c = r->body;
 
-    if (r->type == PERF_COMPRESSED2) {
+    if (r->type == PERFDATA_COMPRESSED2) {
         uint64_t n = cur_u64(&c);
 
         s->packed = cur_sub(&c, n < cur_left(&c) ? n : cur_left(&c));
         return true;
     }
     s->packed = c;
-    return r->type == PERF_COMPRESSED;
+    return r->type == PERFDATA_COMPRESSED;
 }
 
-int perfdata_stream_next(struct perf_stream *s, struct perf_record *r, struct err *e)
+int perfdata_stream_next(struct perf_stream *s, struct perf_raw *r, struct err *e)
 {
     for (;;) {
         if (take_plain(s, r))
@@ -118,7 +100,7 @@ int perfdata_stream_next(struct perf_stream *s, struct perf_record *r, struct er
             continue;
         }
         r->passing = false;
-        if (!take(&s->raw, r)) {
+        if (!perf_decode_header(&s->raw, r)) {
             s->cut |= cur_left(&s->raw) > 0 || s->plain.n > s->plain_at;
             return 0;
         }

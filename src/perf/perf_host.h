@@ -6,6 +6,7 @@
 #ifndef FATHOM_PERF_PERF_HOST_H
 #define FATHOM_PERF_PERF_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,9 +22,13 @@ struct perf_host {
     void (*root)(int64_t pid, uint64_t *mount_ns, int *root_fd);
     /* Executable mappings of a process that no record described. */
     void (*maps)(int64_t pid, void (*each)(void *with, struct perf_mapping *w), void *with);
-    /* The file behind a mapping; the list of names that a JIT writes.  -1 when not to be had. */
+    /* The file behind a mapping, asked for when it is first mapped; the list of names that a JIT
+     * writes.  -1 when not to be had. */
     int (*open)(const struct perf_mapping *w);
     int (*open_jit)(int64_t pid, const char *path);
+    /* Any file with this path or build id, asked for when a sample first lies in it. */
+    int (*find)(const char *path, const uint8_t *build_id, size_t build_id_size);
+    bool is_past; /* the processes no longer exist: another may have the number now */
 };
 
 extern const struct perf_host perf_host_none; /* knows nothing */

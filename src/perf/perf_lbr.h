@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/mem.h"
-#include "perf/perf_decode.h"
+#include "perf/perf_record.h"
 
 struct perf_lbr { /* a thread's calls as last known, outermost first */
     uint64_t *v;

@@ -28,13 +28,40 @@ void perf_module_release(struct perf_modules *m)
         cfi_table_free(x->table);
         free(x->path);
     }
+    for (size_t i = 0; i < m->build_id.n; i++)
+        free(m->build_id.v[i].path);
     vec_release(&m->v);
+    vec_release(&m->build_id);
     index_release(&m->by_key);
+    index_release(&m->by_path);
 }
 
 struct perf_module *perf_module_get(struct perf_modules *m, uint32_t number)
 {
     return number && number <= m->v.n ? &m->v.v[number - 1] : NULL;
+}
+
+static const struct perf_build_id *find_build_id(const struct perf_modules *m, const char *path)
+{
+    uint64_t h = hash_bytes(path, strlen(path));
+
+    for (uint32_t at = index_first(&m->by_path, h), n; (n = index_id(&m->by_path, h, &at));)
+        if (strcmp(m->build_id.v[n - 1].path, path) == 0)
+            return &m->build_id.v[n - 1];
+    return NULL;
+}
+
+void perf_module_add_build_id(struct perf_modules *m, const char *path, const uint8_t *id,
+                              size_t size)
+{
+    struct perf_build_id *b;
+
+    if (!size || size > sizeof b->id || find_build_id(m, path))
+        return;
+    b = vec_add(&m->build_id);
+    *b = (struct perf_build_id){ .path = mem_strdup(path), .size = (uint8_t)size };
+    memcpy(b->id, id, size);
+    index_add(&m->by_path, hash_bytes(path, strlen(path)), (uint32_t)m->build_id.n);
 }
 
 static bool ends_with(const char *s, const char *end)
@@ -94,6 +121,7 @@ static bool is_same(const struct perf_module *x, const struct perf_mapping *w, c
 uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w)
 {
     enum module_kind kind = kind_of(w->path);
+    const struct perf_build_id *known = w->build_id_size ? NULL : find_build_id(m, w->path);
     struct perf_mapping file = *w; /* of code without a file, nothing but the name counts */
     char path[4096];
     struct perf_module *x;
@@ -105,6 +133,10 @@ uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w
         snprintf(path, sizeof path, "%s", w->path);
     if (ends_with(path, deleted))
         path[strlen(path) - strlen(deleted)] = 0;
+    if (known) {
+        file.build_id = known->id;
+        file.build_id_size = known->size;
+    }
     if (kind != MODULE_FILE)
         file.device = file.inode = file.build_id_size = 0;
     h = key_of(&file, path);
@@ -125,6 +157,19 @@ uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w
         x->fd = m->host->open ? m->host->open(w) : -1;
     index_add(&m->by_key, h, (uint32_t)m->v.n);
     return (uint32_t)m->v.n;
+}
+
+/* A file that serves because of its name or build id, not the one that was mapped. */
+static void load_found(struct perf_modules *m, struct perf_module *x)
+{
+    int fd = m->host->find(x->path, x->build_id, x->build_id_size);
+
+    if (fd < 0)
+        return;
+    if (elf_file_read(&x->elf, fd))
+        x->table = cfi_table_open(fd, x->build_id_size ? x->build_id : NULL, x->build_id_size,
+                                  NULL);
+    close(fd);
 }
 
 static void load_file(struct perf_module *x)
@@ -149,7 +194,9 @@ void perf_module_load(struct perf_modules *m, struct perf_module *x)
     if (x->loaded)
         return;
     x->loaded = true;
-    if (x->kind == MODULE_FILE)
+    if (x->kind == MODULE_FILE && x->fd < 0 && m->host->find)
+        load_found(m, x);
+    else if (x->kind == MODULE_FILE)
         load_file(x);
     else if (x->kind == MODULE_JIT && m->host->open_jit)
         /* The list of names grows while the program runs, and goes with its namespace. */

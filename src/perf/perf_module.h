@@ -32,9 +32,17 @@ struct perf_module {
     uint32_t id;             /* in the sink */
 };
 
+struct perf_build_id { /* of a file, told apart from its mapping */
+    char *path;
+    uint8_t id[20];
+    uint8_t size;
+};
+
 struct perf_modules {
     VEC(struct perf_module) v; /* number - 1 */
     struct index by_key;
+    VEC(struct perf_build_id) build_id;
+    struct index by_path; /* of build_id */
     struct intern *in;
     const struct perf_host *host;
 };
@@ -52,6 +60,9 @@ struct perf_mapping { /* what a record or a line of /proc/PID/maps says */
 
 void perf_module_init(struct perf_modules *m, struct intern *in, const struct perf_host *host);
 void perf_module_release(struct perf_modules *m);
+/* The file at PATH has this build id, in mappings that come without one. */
+void perf_module_add_build_id(struct perf_modules *m, const char *path, const uint8_t *id,
+                              size_t size);
 /* Number of the module for mapping W, from 1; made when new. */
 uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w);
 /* PATH is a jitdump: a process maps it only to tell where it is. */

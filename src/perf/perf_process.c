@@ -4,13 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
-
-#if defined(__aarch64__)
-static const enum unw_arch arch = UNW_AARCH64;
-#else
-static const enum unw_arch arch = UNW_X86_64;
-#endif
 
 void perf_process_init(struct perf_processes *p, struct intern *in, struct perf_modules *modules)
 {
@@ -90,7 +85,7 @@ static struct perf_process *add_process(struct perf_processes *p, const struct p
     x->pid = x->inner_pid = info->pid;
     x->info = *info;
     x->root_fd = -1;
-    x->space = space ? space : space_new(cfi_space_new(arch));
+    x->space = space ? space : space_new(cfi_space_new(p->arch));
     x->id = intern_process(p->in, info);
     vec_push(&p->process, x);
     umap_put(&p->by_pid, (uint64_t)info->pid, (uint32_t)p->process.n);
@@ -238,15 +233,15 @@ static void on_map(struct perf_processes *p, const struct perf_record *r)
 
     if (r->inode)
         w.device = makedev(r->major, r->minor);
-    if (w.end > w.start)
-        map_into(p, perf_process_thread(p, r->pid, r->tid)->process, &w);
+    if (w.end > w.start && r->prot & PROT_EXEC && !perf_record_maps_kernel(r))
+        map_into(p, perf_process_thread(p, (int32_t)r->pid, (int32_t)r->tid)->process, &w);
 }
 
 /* A new program in the process: what it had mapped is gone. */
 static void on_exec(struct perf_processes *p, struct perf_process *x)
 {
     space_drop(x->space);
-    x->space = space_new(cfi_space_new(arch));
+    x->space = space_new(cfi_space_new(p->arch));
     free(x->jit_dump);
     x->jit_dump = NULL;
     x->info.command = find_command(p, x->pid, x->info.command);
@@ -322,6 +317,7 @@ static void on_end(struct perf_processes *p, const struct perf_record *r)
 void perf_process_record(struct perf_processes *p, const struct perf_record *r)
 {
     switch (r->type) {
+    case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2:
         on_map(p, r);
         break;

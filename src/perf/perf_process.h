@@ -14,7 +14,7 @@
 #include "cfi/cfi.h"
 #include "perf/perf_lbr.h"
 #include "perf/perf_module.h"
-#include "perf/perf_decode.h"
+#include "perf/perf_record.h"
 #include "profile/intern.h"
 
 /* Set in a range's module number while its module is not loaded; its bias is then only
@@ -43,6 +43,7 @@ struct perf_process {
 struct perf_step { /* a frame of the thread's last stack, outermost first */
     uint64_t pc, sp;
     uint32_t stack;
+    bool is_return;
 };
 
 struct perf_thread {
@@ -74,13 +75,14 @@ struct perf_processes {
     VEC(struct perf_thread *) thread;
     struct umap by_pid, by_tid; /* -> index + 1 */
     uint64_t start_ns;          /* of the recording */
+    enum unw_arch arch;
     bool no_children;           /* a fork is told of, but not recorded */
 };
 
 void perf_process_init(struct perf_processes *p, struct intern *in, struct perf_modules *modules);
 void perf_process_release(struct perf_processes *p);
 
-/* Apply a MMAP2, COMM, FORK or EXIT record. */
+/* Apply a MMAP, MMAP2, COMM, FORK or EXIT record. */
 void perf_process_record(struct perf_processes *p, const struct perf_record *r);
 /* The thread, made from what the host knows when no record told of it. */
 struct perf_thread *perf_process_thread(struct perf_processes *p, int64_t pid, int64_t tid);

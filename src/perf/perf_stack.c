@@ -1,6 +1,7 @@
 /* perf_stack.c - see perf_stack.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "perf/perf_stack.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,17 +12,17 @@ struct user { /* the user part of a stack, leaf first */
     size_t n;
     enum unw_end end;
     uint32_t parent; /* stack the outermost frame is put on; 0 for none */
+    enum way { BY_TABLES, BY_CHAIN, BY_BRANCHES, BY_ADDRESS } way;
     bool joined;
     size_t joint; /* frame, counted from the outermost, below which all is joined */
 };
 
-void perf_stack_init(struct perf_stacks *s, struct intern *in, struct perf_processes *p,
-                    enum perf_graph graph)
+void perf_stack_init(struct perf_stacks *s, struct intern *in, struct perf_processes *p)
 {
     memset(s, 0, sizeof *s);
     s->in = in;
     s->processes = p;
-    s->graph = graph;
+    snprintf(s->kernel_path, sizeof s->kernel_path, "[kernel]");
     s->frames = mem_alloc(PERF_MAX_FRAMES * sizeof *s->frames);
     joint_init(&s->joints);
     s->rules = cfi_cache_new();
@@ -35,6 +36,7 @@ void perf_stack_release(struct perf_stacks *s)
     umap_release(&s->kernel_frames);
     umap_release(&s->root_frames);
     umap_release(&s->ends);
+    vec_release(&s->ksymbol);
 }
 
 static uint32_t truncated_stack(struct perf_stacks *s)
@@ -97,7 +99,7 @@ static size_t same_as_last(const struct perf_thread *t, const struct user *u)
         const struct unw_frame *f = &u->frames[u->n - 1 - same];
         const struct perf_step *l = &t->last.v[same];
 
-        if (f->pc != l->pc || f->sp != l->sp)
+        if (f->pc != l->pc || f->sp != l->sp || f->is_return != l->is_return)
             break;
         same++;
     }
@@ -139,54 +141,70 @@ static bool join(struct perf_stacks *s, const struct perf_thread *t, struct user
 struct part { /* of a call chain, leaf first */
     size_t from, n;
 };
+struct chain {
+    const struct perf_words *words;
+    struct part kernel, user;
+};
 
 static bool is_mark(uint64_t pc)
 {
     return pc >= (uint64_t)PERF_CONTEXT_MAX;
 }
 
-static struct part chain_part(const struct perf_words *chain, uint64_t mark)
+static bool is_kernel_mark(uint64_t x)
 {
-    struct part p = { 0, 0 };
-    bool inside = false;
-
-    for (size_t i = 0; i < chain->n; i++) {
-        uint64_t x = perf_word(chain, i);
-
-        if (is_mark(x)) {
-            inside = x == mark;
-            if (inside)
-                p = (struct part){ i + 1, 0 }; /* of several the last */
-        } else if (inside) {
-            p.n++;
-        }
-    }
-    return p;
+    return x == (uint64_t)PERF_CONTEXT_KERNEL || x == (uint64_t)PERF_CONTEXT_HV;
 }
 
-static size_t chain_frames(const struct perf_words *chain, struct part p, size_t skip,
-                           struct unw_frame *to, size_t cap)
+/* The kernel's and the program's part; of several of a kind the last.  What comes before any
+ * mark is where the sample was. */
+static struct chain split_chain(const struct perf_record *r)
+{
+    struct chain c = { .words = &r->chain };
+    struct part other = { 0 };
+    struct part *at = perf_record_in_kernel(r) ? &c.kernel : &c.user;
+
+    for (size_t i = 0; i < r->chain.n; i++) {
+        uint64_t x = perf_word(&r->chain, i);
+
+        if (!is_mark(x)) {
+            at->n++;
+            continue;
+        }
+        at = is_kernel_mark(x)                   ? &c.kernel
+             : x == (uint64_t)PERF_CONTEXT_USER ? &c.user
+                                                 : &other; /* of a guest */
+        *at = (struct part){ i + 1, 0 };
+    }
+    return c;
+}
+
+static uint64_t user_word(const struct chain *c, size_t i)
+{
+    return perf_word(c->words, c->user.from + i);
+}
+
+static size_t chain_frames(const struct chain *c, size_t skip, struct unw_frame *to, size_t cap)
 {
     size_t n = 0;
 
-    for (size_t i = skip; i < p.n && n < cap; i++)
-        to[n++] = (struct unw_frame){ perf_word(chain, p.from + i), 0, i > 0 };
+    for (size_t i = skip; i < c->user.n && n < cap; i++)
+        to[n++] = (struct unw_frame){ user_word(c, i), 0, i > 0 };
     return n;
 }
 
 /* The chain may go on where the walk stopped: after the walk's last frame. */
-static void extend_by_chain(struct perf_stacks *s, const struct perf_words *chain, struct user *u)
+static void extend_by_chain(const struct chain *c, struct user *u)
 {
-    struct part p = chain_part(chain, PERF_CONTEXT_USER);
     uint64_t last = u->n ? u->frames[u->n - 1].pc : 0;
 
-    for (size_t i = 0; i + 1 < p.n; i++)
-        if (u->n && perf_word(chain, p.from + i) == last) {
-            u->n += chain_frames(chain, p, i + 1, u->frames + u->n, PERF_MAX_FRAMES - u->n);
+    for (size_t i = 0; i + 1 < c->user.n; i++)
+        if (u->n && user_word(c, i) == last) {
+            u->n += chain_frames(c, i + 1, u->frames + u->n, PERF_MAX_FRAMES - u->n);
             return;
         }
-    if (p.n > u->n)
-        u->n = chain_frames(chain, p, 0, u->frames, PERF_MAX_FRAMES);
+    if (c->user.n > u->n)
+        u->n = chain_frames(c, 0, u->frames, PERF_MAX_FRAMES);
 }
 
 /* --- the user part --- */
@@ -201,28 +219,36 @@ static void walk_branches(struct perf_stacks *s, struct perf_thread *t, const st
         u->frames++; /* the address is the kernel's */
         b.n--;
     }
+    u->way = BY_BRANCHES;
     u->n = b.n;
     u->end = b.whole ? UNW_ROOT : UNW_CUT;
     u->joined = b.stitched > 0;
     u->joint = b.stitched;
 }
 
+static bool has_open_calls(const struct perf_record *r)
+{
+    return r->attr && r->attr->branch_type & PERF_SAMPLE_BRANCH_CALL_STACK;
+}
+
 static void walk(struct perf_stacks *s, struct perf_thread *t, const struct perf_record *r,
-                 struct user *u)
+                 const struct chain *c, struct user *u)
 {
     *u = (struct user){ .frames = s->frames, .end = UNW_LOST };
-    if (s->graph == PERF_GRAPH_LBR) {
+    if (has_open_calls(r)) {
         walk_branches(s, t, r, u);
-    } else if (s->graph == PERF_GRAPH_NONE) {
-        u->frames[0] = (struct unw_frame){ .pc = r->ip };
-        u->n = (r->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
-        u->end = UNW_ROOT;
-    } else if (r->has_regs && s->graph != PERF_GRAPH_FP) {
+    } else if (r->has_regs && r->has_stack && (r->stack.size || !c->user.n)) {
+        u->way = BY_TABLES;
         u->end = unw_walk(t->process->space->unw, s->rules, r->regs, &r->stack, u->frames,
                           PERF_MAX_FRAMES, &u->n);
+    } else if (c->user.n) {
+        u->way = BY_CHAIN;
+        u->n = chain_frames(c, 0, u->frames, PERF_MAX_FRAMES);
     } else {
-        u->n = chain_frames(&r->chain, chain_part(&r->chain, PERF_CONTEXT_USER), 0, u->frames,
-                            PERF_MAX_FRAMES);
+        u->way = BY_ADDRESS;
+        u->frames[0] = (struct unw_frame){ .pc = r->ip };
+        u->n = r->ip && !perf_record_in_kernel(r);
+        u->end = UNW_ROOT;
     }
 }
 
@@ -235,18 +261,18 @@ static bool ends_at_a_root(struct perf_stacks *s, struct perf_thread *t, const s
 }
 
 /* Where the walk did not reach the root: look for the rest elsewhere. */
-static void complete(struct perf_stacks *s, struct perf_thread *t, const struct perf_record *r,
+static void complete(struct perf_stacks *s, struct perf_thread *t, const struct chain *c,
                      struct user *u)
 {
     if (u->end == UNW_CUT)
         s->counts.short_copies++;
-    if (u->end == UNW_ROOT || (s->graph != PERF_GRAPH_LBR && join(s, t, u)))
+    if (u->end == UNW_ROOT || (u->way == BY_TABLES && join(s, t, u)))
         return;
-    if (s->graph == PERF_GRAPH_AUTO)
-        extend_by_chain(s, &r->chain, u);
+    if (u->way == BY_TABLES)
+        extend_by_chain(c, u);
     if (ends_at_a_root(s, t, u))
         u->end = UNW_ROOT;
-    else if (u->n && s->graph != PERF_GRAPH_FP)
+    else if (u->n && u->way != BY_CHAIN)
         u->parent = truncated_stack(s);
 }
 
@@ -291,11 +317,11 @@ static uint32_t intern_user(struct perf_stacks *s, struct perf_thread *t, const 
         const struct unw_frame *f = &u->frames[u->n - 1 - i];
         uint32_t frame = frame_of(s, t->process->space, f, &loaded);
 
-        if (u->end == UNW_ROOT && i == 0)
+        if (u->end == UNW_ROOT && u->way != BY_ADDRESS && i == 0)
             umap_put(&s->root_frames, frame, 1);
         parent = u->joined && i == u->joint ? intern_joint(s, parent, frame)
                                      : intern_stack(s->in, parent, frame);
-        t->last.v[i] = (struct perf_step){ f->pc, f->sp, parent };
+        t->last.v[i] = (struct perf_step){ f->pc, f->sp, parent, f->is_return };
         if (u->end == UNW_ROOT && f->sp)
             joint_put(&s->joints, (struct joint){ t->id, f->pc, f->sp }, parent);
     }
@@ -313,23 +339,24 @@ static bool is_before_exec(const struct perf_thread *t, const struct perf_record
            !unw_space_find(t->process->space->unw, r->regs.pc);
 }
 
-static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const struct perf_record *r)
+static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const struct perf_record *r,
+                          const struct chain *c)
 {
     struct user u;
     size_t same = 0;
 
     /* A walk through a module that is not loaded guesses; load it and walk again. */
     for (int i = 0; i < MAX_LOADS; i++) {
-        walk(s, t, r, &u);
+        walk(s, t, r, c, &u);
         same = same_as_last(t, &u);
         if (!load_modules(s, t, &u, same))
             break;
     }
     if (!u.n || is_before_exec(t, r))
         return 0;
-    complete(s, t, r, &u);
+    complete(s, t, c, &u);
     count(s, &u);
-    if (s->graph == PERF_GRAPH_FP && u.end != UNW_ROOT)
+    if (u.way == BY_CHAIN && u.end != UNW_ROOT)
         note_end(s, t, &u);
     same = u.joined ? 0 : same_as_last(t, &u);
     return intern_user(s, t, &u, same);
@@ -337,44 +364,74 @@ static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const st
 
 /* --- the kernel part --- */
 
+static uint32_t kernel_module(struct perf_stacks *s)
+{
+    if (!s->kernel_module)
+        s->kernel_module = intern_module(
+            s->in, &(struct module){ .path = intern_cstr(s->in, s->kernel_path),
+                                     .kind = MODULE_KERNEL });
+    return s->kernel_module;
+}
+
+void perf_stack_ksymbol(struct perf_stacks *s, const struct perf_record *r)
+{
+    struct function f = { .name = intern_cstr(s->in, r->text), .module = kernel_module(s) };
+    uint32_t frame;
+
+    if (!*r->text)
+        return;
+    frame = intern_named_frame(s->in, FRAME_KERNEL, intern_function(s->in, &f), 0);
+    vec_push(&s->ksymbol, ((struct perf_ksymbol){ r->start, r->start + r->size, frame }));
+    umap_clear(&s->kernel_frames);
+}
+
+static uint32_t find_ksymbol(const struct perf_stacks *s, uint64_t pc)
+{
+    for (size_t i = s->ksymbol.n; i--;)
+        if (pc >= s->ksymbol.v[i].start && pc < s->ksymbol.v[i].end)
+            return s->ksymbol.v[i].frame;
+    return 0;
+}
+
 static uint32_t kernel_frame(struct perf_stacks *s, uint64_t pc, bool is_return)
 {
     uint32_t id = umap_find(&s->kernel_frames, pc * 2 + is_return);
     struct frame f = { .kind = FRAME_KERNEL, .flags = is_return ? FRAME_RETURN : 0,
-                       .address = pc };
+                       .address = pc + s->kernel_shift };
 
     if (id)
         return id;
-    if (!s->kernel_module) {
-        struct module m = { .path = intern_cstr(s->in, "[kernel]"), .kind = MODULE_KERNEL };
-
-        s->kernel_module = intern_module(s->in, &m);
-    }
-    f.module = s->kernel_module;
-    id = intern_frame(s->in, &f);
+    f.module = kernel_module(s);
+    id = find_ksymbol(s, pc - is_return);
+    if (!id)
+        id = intern_frame(s->in, &f);
     umap_put(&s->kernel_frames, pc * 2 + is_return, id);
     return id;
 }
 
-static uint32_t kernel_part(struct perf_stacks *s, const struct perf_record *r, uint32_t parent)
+static uint32_t kernel_part(struct perf_stacks *s, const struct perf_record *r,
+                            const struct chain *c, uint32_t parent)
 {
-    struct part p = chain_part(&r->chain, PERF_CONTEXT_KERNEL);
-
-    if (!p.n && (r->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+    if (!c->kernel.n && perf_record_in_kernel(r) && r->ip)
         return intern_stack(s->in, parent, kernel_frame(s, r->ip, false));
-    for (size_t i = p.n; i-- > 0;)
+    for (size_t i = c->kernel.n; i-- > 0;)
         parent = intern_stack(s->in, parent,
-                              kernel_frame(s, perf_word(&r->chain, p.from + i), i > 0));
+                              kernel_frame(s, perf_word(c->words, c->kernel.from + i), i > 0));
     return parent;
 }
 
 uint32_t perf_stack_of_user(struct perf_stacks *s, struct perf_thread *t,
                             const struct perf_record *r)
 {
-    return t->user_stack = user_part(s, t, r);
+    struct chain c = split_chain(r);
+
+    return t->user_stack = user_part(s, t, r, &c);
 }
 
 uint32_t perf_stack_of(struct perf_stacks *s, struct perf_thread *t, const struct perf_record *r)
 {
-    return kernel_part(s, r, perf_stack_of_user(s, t, r));
+    struct chain c = split_chain(r);
+
+    t->user_stack = user_part(s, t, r, &c);
+    return kernel_part(s, r, &c, t->user_stack);
 }

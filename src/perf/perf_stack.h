@@ -13,14 +13,6 @@
 #include "perf/perf_process.h"
 #include "profile/joint.h"
 
-enum perf_graph {
-    PERF_GRAPH_AUTO,
-    PERF_GRAPH_FP,
-    PERF_GRAPH_DWARF,
-    PERF_GRAPH_LBR,
-    PERF_GRAPH_NONE,
-};
-
 enum { PERF_MAX_FRAMES = 4096 };
 
 struct perf_stack_counts { /* of stacks with a user part */
@@ -28,10 +20,14 @@ struct perf_stack_counts { /* of stacks with a user part */
     uint64_t short_copies; /* walks that ended for want of bytes, joined or not */
 };
 
+struct perf_ksymbol { /* code that the kernel has made or loaded */
+    uint64_t start, end;
+    uint32_t frame;
+};
+
 struct perf_stacks {
     struct intern *in;
     struct perf_processes *processes;
-    enum perf_graph graph;
     struct unw_cache *rules;
     struct unw_frame *frames; /* of the sample at hand, leaf first */
     struct joints joints;
@@ -40,11 +36,14 @@ struct perf_stacks {
     struct umap ends;          /* outermost frame -> stacks that a frame-pointer chain ended at */
     size_t lbr_depth;
     uint32_t kernel_module, truncated;
+    char kernel_path[128]; /* of the kernel as a module */
+    uint64_t kernel_shift; /* from its addresses in the records to those of its names */
+    VEC(struct perf_ksymbol) ksymbol;
     struct perf_stack_counts counts;
 };
 
-void perf_stack_init(struct perf_stacks *s, struct intern *in, struct perf_processes *p,
-                    enum perf_graph graph);
+void perf_stack_init(struct perf_stacks *s, struct intern *in, struct perf_processes *p);
+void perf_stack_ksymbol(struct perf_stacks *s, const struct perf_record *r);
 void perf_stack_release(struct perf_stacks *s);
 
 /* Stack id of sample R on thread T; 0 when it has no frame at all. */

@@ -54,7 +54,7 @@ static const char *word_of_chain(struct perf_waits *w, const struct perf_words *
     const char *found = NULL;
 
     if (!w->kernel)
-        w->kernel = sym_module_open(&(struct sym_request){ .path = "[kernel]" });
+        w->kernel = sym_module_open(&(struct sym_request){ .path = w->stacks->kernel_path });
     for (size_t i = 0; i < chain->n; i++) {
         uint64_t pc = perf_word(chain, i);
         const struct sym_line *line;
@@ -62,7 +62,8 @@ static const char *word_of_chain(struct perf_waits *w, const struct perf_words *
 
         if (pc == (uint64_t)PERF_CONTEXT_USER)
             break;
-        if (pc >= (uint64_t)PERF_CONTEXT_MAX || !sym_module_find(w->kernel, pc - 1, &line))
+        if (pc >= (uint64_t)PERF_CONTEXT_MAX ||
+            !sym_module_find(w->kernel, pc + w->stacks->kernel_shift - 1, &line))
             continue;
         word = perf_blocked_by_function(line[0].name);
         if (word && (!found || strcmp(word, PERF_BLOCKED_FAULT) == 0))
@@ -171,9 +172,11 @@ void perf_wait_switch(struct perf_waits *w, const struct perf_record *r)
 {
     struct perf_thread *t;
 
-    if (!w->metric || !r->tid)
+    if (!r->tid)
         return;
-    t = perf_process_thread(w->processes, r->pid, r->tid);
+    if (!w->metric)
+        perf_wait_begin(w);
+    t = perf_process_thread(w->processes, (int32_t)r->pid, (int32_t)r->tid);
     if (r->misc & PERF_RECORD_MISC_SWITCH_OUT) {
         w->switches++;
         leave(w, t, r);

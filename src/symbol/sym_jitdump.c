@@ -187,14 +187,15 @@ static int open_dump(struct sym_module *m)
     }
     if (!sym_jitmap_is_jit(m))
         return -1;
-    if (mapped_dump(pid, path, sizeof path) && (fd = sym_locate_fd(m->ask.root, path)) >= 0)
+    if (!m->ask.is_past && mapped_dump(pid, path, sizeof path) &&
+        (fd = sym_locate_fd(m->ask.root, path)) >= 0)
         return fd;
     inner = sym_jitmap_ns_pid(m);
     snprintf(path, sizeof path, "/tmp/jit-%lld.dump", inner);
     if ((fd = sym_locate_fd(m->ask.root, path)) >= 0)
         return fd;
     snprintf(path, sizeof path, "/proc/%lld/cwd/jit-%lld.dump", pid, inner);
-    if ((fd = sym_locate_fd("", path)) >= 0)
+    if (!m->ask.is_past && (fd = sym_locate_fd("", path)) >= 0)
         return fd;
     snprintf(path, sizeof path, "/tmp/jit-%lld.dump", pid);
     return sym_locate_fd("", path);

@@ -104,8 +104,8 @@ int64_t sym_jitmap_ns_pid(const struct sym_module *m)
     long long pid = sym_jitmap_pid(m), inner = pid;
     char *line;
 
-    if (m->ask.ns_pid > 0)
-        return m->ask.ns_pid;
+    if (m->ask.ns_pid > 0 || m->ask.is_past)
+        return m->ask.ns_pid > 0 ? m->ask.ns_pid : pid;
     snprintf(path, sizeof path, "/proc/%lld/status", pid);
     if (map_read_text(path, text, sizeof text) < 0 || !(line = strstr(text, "\nNSpid:")))
         return pid;

@@ -32,6 +32,7 @@ struct sym_resolve {
     VEC(struct sym_resolve_module) module; /* by module id - 1 */
     uint32_t frames_done;
     bool no_linkage; /* leave out names as linked: they are a third of a C++ program's names */
+    bool is_past;    /* the processes have ended, as those of a file have */
     struct umap text; /* address of a module's text -> string id */
 };
 

@@ -47,6 +47,7 @@ struct sym_request {
     int64_t pid;               /* for perf-PID.map and jitdump, 0 otherwise */
     int64_t ns_pid;            /* the same in the target's own pid namespace; 0: look it up */
     int file;                  /* the file itself, open and the caller's; 0 when it is not */
+    bool is_past;              /* process PID has ended: what has its number now is another */
     bool quick;                /* debug info that would have to be unpacked is left alone */
 };
 

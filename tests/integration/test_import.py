@@ -161,7 +161,7 @@ class PerfData(Case):
         path = self.dir / "x.data"
         path.write_bytes(make_perfdata.with_a_wait().file())
         found = everything(path)
-        off = [i for i, m in enumerate(found["metrics"], 1) if m["name"] == "off-cpu"]
+        off = [i for i, m in enumerate(found["metrics"], 1) if m["name"] == "wait"]
         self.assertEqual(len(off), 1)
         weights = [w for w, m in zip(found["samples"]["weight"], found["samples"]["metric"])
                    if m == off[0]]

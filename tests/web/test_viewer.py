@@ -254,7 +254,7 @@ class Page(Viewer):
         fathom("flame", self.dir / "x.data", "-o", self.dir / "x.html")
         page = self.browser.open(f"file://{self.dir}/x.html")
         page.until("document.documentElement.dataset.ready === 'yes'")
-        self.assertEqual(page.run("fathom.facts.metrics.map(m => m.name)")[1:], ["off-cpu", "wall"])
+        self.assertEqual(page.run("fathom.facts.metrics.map(m => m.name)")[1:], ["wait", "wall"])
         wholes = []
         for i in (1, 2, 3):
             page.run(f"""(() => {{ const m = document.getElementById('metric');

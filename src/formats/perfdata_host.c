@@ -1,0 +1,93 @@
+/* perfdata_host.c - what this machine knows of the machine and the files of a perf.data.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/elf_file.h"
+#include "formats/perfdata.h"
+
+static int open_checked(const char *path, const uint8_t *build_id, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct elf_file elf;
+
+    if (fd < 0)
+        return -1;
+    if (elf_file_read(&elf, fd) &&
+        (!size || (elf.build_id_size >= size && memcmp(elf.build_id, build_id, size) == 0)))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static int find(const char *path, const uint8_t *build_id, size_t size)
+{
+    const char *home = getenv("HOME"), *cache = getenv("PERF_BUILDID_DIR");
+    char hex[41], at[PATH_MAX];
+    int fd = path[0] == '/' ? open_checked(path, build_id, size) : -1;
+
+    if (fd >= 0 || !size)
+        return fd;
+    for (size_t i = 0; i < size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+    snprintf(at, sizeof at, "%s%s/.build-id/%.2s/%s/elf", cache ? cache : home ? home : "",
+             cache ? "" : "/.debug", hex, hex + 2);
+    fd = open_checked(at, build_id, size);
+    if (fd >= 0)
+        return fd;
+    snprintf(at, sizeof at, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+    return open_checked(at, build_id, size);
+}
+
+const struct perf_host perfdata_host = { .find = find, .is_past = true };
+
+/* --- the kernel --- */
+
+static bool is_this_kernel(const struct perf_file *f)
+{
+    struct utsname u;
+
+    return !*f->release || (uname(&u) == 0 && strcmp(u.release, f->release) == 0);
+}
+
+void perfdata_host_kernel(const struct perf_file *f)
+{
+    struct perf_stacks *s = &f->engine->stacks;
+
+    if (!is_this_kernel(f)) /* its names are not to be had here */
+        snprintf(s->kernel_path, sizeof s->kernel_path, "[kernel %.100s]", f->release);
+}
+
+static uint64_t kernel_symbol(const char *name)
+{
+    char line[512], symbol[256], kind;
+    unsigned long long address;
+    FILE *f = fopen("/proc/kallsyms", "re");
+    uint64_t found = 0;
+
+    while (f && !found && fgets(line, sizeof line, f))
+        if (sscanf(line, "%llx %c %255s", &address, &kind, symbol) == 3 &&
+            strcmp(symbol, name) == 0)
+            found = address;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* The kernel lies elsewhere after each start; perf writes down where a symbol was. */
+void perfdata_host_map_kernel(const struct perf_file *f, const struct perf_record *r)
+{
+    static const char prefix[] = "[kernel.kallsyms]";
+    const char *symbol = r->text + sizeof prefix - 1;
+    uint64_t now;
+
+    if (strncmp(r->text, prefix, sizeof prefix - 1) != 0 || !*symbol || !is_this_kernel(f))
+        return;
+    now = kernel_symbol(symbol);
+    if (now && r->file_offset)
+        f->engine->stacks.kernel_shift = now - r->file_offset;
+}

@@ -1,0 +1,338 @@
+/* perf_engine.c - see perf_engine.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "perf/perf_engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_DEFERRED = 65536 };
+
+#if defined(__aarch64__)
+static const enum unw_arch this_arch = UNW_AARCH64;
+#else
+static const enum unw_arch this_arch = UNW_X86_64;
+#endif
+
+struct perf_deferred {
+    struct perf_record r; /* its chain is CHAIN, which is ours */
+    unsigned char *chain;
+    uint64_t cookie;
+};
+
+static void apply(void *with, const struct perf_raw *raw)
+{
+    struct perf_engine *e = with;
+    struct perf_record r;
+
+    if (perf_decode(&e->attrs, raw, &r))
+        perf_engine_record(e, &r);
+    else
+        e->counts.broken++;
+}
+
+void perf_engine_init(struct perf_engine *e, struct intern *in, const struct perf_host *host)
+{
+    memset(e, 0, sizeof *e);
+    e->in = in;
+    e->queue.deliver = apply;
+    e->queue.with = e;
+    perf_module_init(&e->modules, in, host);
+    perf_process_init(&e->processes, in, &e->modules);
+    perf_stack_init(&e->stacks, in, &e->processes);
+    perf_wait_init(&e->waits, in, &e->processes, &e->stacks);
+    perf_engine_arch(e, this_arch);
+}
+
+void perf_engine_release(struct perf_engine *e)
+{
+    for (size_t i = 0; i < e->attrs.v.n; i++)
+        free(e->attrs.v.v[i]);
+    for (size_t i = 0; i < e->deferred.n; i++)
+        free(e->deferred.v[i].chain);
+    vec_release(&e->attrs.v);
+    vec_release(&e->deferred);
+    vec_release(&e->group_value);
+    vec_release(&e->self);
+    umap_release(&e->attrs.of_id);
+    umap_release(&e->group_at);
+    perf_order_release(&e->queue);
+    perf_wait_release(&e->waits);
+    perf_stack_release(&e->stacks);
+    perf_process_release(&e->processes);
+    perf_module_release(&e->modules);
+}
+
+void perf_engine_arch(struct perf_engine *e, enum unw_arch arch)
+{
+    e->attrs.arch = e->processes.arch = arch;
+}
+
+/* --- events --- */
+
+uint32_t perf_engine_attr(struct perf_engine *e, const struct perf_attr *a)
+{
+    struct perf_attr *copy = mem_alloc(sizeof *copy);
+
+    *copy = *a;
+    vec_push(&e->attrs.v, copy);
+    return (uint32_t)e->attrs.v.n - 1;
+}
+
+void perf_engine_id(struct perf_engine *e, uint64_t id, uint32_t number)
+{
+    umap_put(&e->attrs.of_id, id, number + 1);
+}
+
+uint32_t perf_engine_metric(struct perf_engine *e, struct perf_attr *a)
+{
+    struct metric m = { .name = intern_cstr(e->in, a->name ? a->name : "event"),
+                        .unit = intern_cstr(e->in, a->is_clock ? "ns" : "events") };
+
+    if (a->metric)
+        return a->metric;
+    if (a->is_clock)
+        m.about = intern_cstr(e->in, "time running on a CPU");
+    if (!a->is_frequency && a->period == 1) /* every single one */
+        m.flags = METRIC_EXACT;
+    else if (!a->is_frequency)
+        m.period = a->period;
+    return a->metric = intern_metric(e->in, &m);
+}
+
+/* --- samples --- */
+
+static void add_self(struct perf_engine *e, uint32_t stack, uint64_t weight)
+{
+    uint32_t frame = e->in->stack.v[stack - 1].frame;
+
+    if (frame > e->self.n) {
+        size_t n = e->self.n;
+
+        vec_reserve(&e->self, frame);
+        memset(e->self.v + n, 0, (frame - n) * sizeof *e->self.v);
+        e->self.n = frame;
+    }
+    e->self.v[frame - 1] += weight;
+}
+
+/* R as a sample of event A; OUT lacks what depends on the event. */
+static void give(struct perf_engine *e, const struct perf_record *r, struct perf_attr *a,
+                 struct sample out, uint64_t weight)
+{
+    sample_ends_at(&out, r->time_ns, a->is_clock ? weight : 0);
+    out.metric = perf_engine_metric(e, a);
+    out.weight = weight > INT64_MAX ? INT64_MAX : (int64_t)weight;
+    a->samples++;
+    a->weight += weight;
+    if (a == e->attrs.v.v[0] && out.stack)
+        add_self(e, out.stack, weight);
+    e->counts.samples++;
+    sink_sample(e->in->out, &out);
+}
+
+/* How much the counter with sample id ID has grown to VALUE. */
+static uint64_t grown(struct perf_engine *e, uint64_t id, uint64_t value)
+{
+    uint32_t at = umap_find(&e->group_at, id);
+    uint64_t before;
+
+    if (!at) {
+        vec_push(&e->group_value, 0);
+        at = (uint32_t)e->group_value.n;
+        umap_put(&e->group_at, id, at);
+    }
+    before = e->group_value.v[at - 1];
+    e->group_value.v[at - 1] = value;
+    return value > before ? value - before : 0;
+}
+
+static bool is_group(const struct perf_record *r)
+{
+    const uint64_t needed = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+
+    return r->read.n && (r->attr->read_format & needed) == needed;
+}
+
+/* The leader's sample holds the values of all events of its group. */
+static void give_group(struct perf_engine *e, const struct perf_record *r, struct sample out)
+{
+    uint64_t format = r->attr->read_format;
+    size_t each = format & PERF_FORMAT_LOST ? 3 : 2;
+    size_t at = 1 + (size_t)!!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+                !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+
+    for (; at + each <= r->read.n; at += each) {
+        uint64_t value = perf_word(&r->read, at), id = perf_word(&r->read, at + 1);
+        uint32_t attr = umap_find(&e->attrs.of_id, id);
+        uint64_t weight = attr ? grown(e, id, value) : 0;
+
+        if (weight)
+            give(e, r, e->attrs.v.v[attr - 1], out, weight);
+    }
+}
+
+static void take_sample(struct perf_engine *e, const struct perf_record *r)
+{
+    /* A thread that has all but ended has the number -1. */
+    struct perf_thread *t = perf_process_thread(&e->processes, (int32_t)r->pid, (int32_t)r->tid);
+    struct sample out = { .thread = t->id, .cpu = r->cpu, .count = 1 };
+
+    if (r->attr->at_switch)
+        perf_wait_sample(&e->waits, t, r);
+    if (r->attr->no_metric)
+        return;
+    out.stack = perf_stack_of(&e->stacks, t, r);
+    if (!r->attr->at_switch)
+        perf_wait_running(t, r->time_ns);
+    if (is_group(r))
+        give_group(e, r, out);
+    else
+        give(e, r, r->attr, out, r->period ? r->period : 1);
+}
+
+/* --- samples whose user part comes later --- */
+
+/* Cookie of the record that will hold the user part; 0 when the sample is whole. */
+static uint64_t deferred_cookie(const struct perf_words *chain)
+{
+    for (size_t i = 0; i + 1 < chain->n; i++)
+        if ((int64_t)perf_word(chain, i) == PERF_CONTEXT_USER_DEFERRED_)
+            return perf_word(chain, i + 1);
+    return 0;
+}
+
+static void defer(struct perf_engine *e, const struct perf_record *r, uint64_t cookie)
+{
+    struct perf_deferred *d = vec_add(&e->deferred);
+
+    *d = (struct perf_deferred){ .r = *r, .chain = mem_alloc(r->chain.n * 8), .cookie = cookie };
+    memcpy(d->chain, r->chain.p, r->chain.n * 8);
+    d->r.chain.p = d->chain;
+    d->r.read = (struct perf_words){ NULL, 0 };
+    d->r.branches = (struct perf_words){ NULL, 0 };
+    d->r.has_regs = d->r.has_stack = false;
+}
+
+/* The kernel's part that was kept and the user's part USER as one chain. */
+static void complete(struct perf_engine *e, struct perf_deferred *d, const struct perf_words *user)
+{
+    size_t kernel = d->r.chain.n;
+    uint64_t mark = (uint64_t)PERF_CONTEXT_USER;
+
+    for (size_t i = 0; i < d->r.chain.n && kernel == d->r.chain.n; i++)
+        if ((int64_t)perf_word(&d->r.chain, i) == PERF_CONTEXT_USER_DEFERRED_)
+            kernel = i;
+    d->chain = mem_realloc(d->chain, (kernel + 1 + user->n) * 8);
+    memcpy(d->chain + kernel * 8, &mark, 8);
+    if (user->n)
+        memcpy(d->chain + (kernel + 1) * 8, user->p, user->n * 8);
+    d->r.chain = (struct perf_words){ d->chain, kernel + 1 + user->n };
+    take_sample(e, &d->r);
+    free(d->chain);
+}
+
+static void on_deferred(struct perf_engine *e, const struct perf_record *r)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < e->deferred.n; i++) {
+        struct perf_deferred d = e->deferred.v[i];
+
+        if (d.cookie == r->cookie && d.r.tid == r->tid)
+            complete(e, &d, &r->chain);
+        else
+            e->deferred.v[kept++] = d;
+    }
+    e->deferred.n = kept;
+}
+
+static void on_sample(struct perf_engine *e, const struct perf_record *r)
+{
+    uint64_t cookie = deferred_cookie(&r->chain);
+
+    if (r->time_ns && (!e->counts.first_ns || r->time_ns < e->counts.first_ns))
+        e->counts.first_ns = r->time_ns;
+    if (r->time_ns > e->counts.last_ns)
+        e->counts.last_ns = r->time_ns;
+    if (cookie && e->deferred.n < MOST_DEFERRED)
+        defer(e, r, cookie);
+    else
+        take_sample(e, r);
+}
+
+/* --- records --- */
+
+void perf_engine_record(struct perf_engine *e, const struct perf_record *r)
+{
+    switch (r->type) {
+    case PERF_RECORD_SAMPLE:
+        on_sample(e, r);
+        break;
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES:
+        e->counts.lost += r->lost;
+        break;
+    case PERF_RECORD_THROTTLE:
+        e->counts.throttled++;
+        break;
+    case PERF_RECORD_SWITCH:
+    case PERF_RECORD_SWITCH_CPU_WIDE:
+        perf_wait_switch(&e->waits, r);
+        break;
+    case PERF_RECORD_KSYMBOL:
+        perf_stack_ksymbol(&e->stacks, r);
+        break;
+    case PERF_RECORD_CALLCHAIN_DEFERRED_:
+        on_deferred(e, r);
+        break;
+    default:
+        perf_process_record(&e->processes, r);
+    }
+}
+
+void perf_engine_add(struct perf_engine *e, const struct perf_raw *raw)
+{
+    perf_order_add(&e->queue, raw, perf_decode_time(&e->attrs, raw));
+}
+
+void perf_engine_until(struct perf_engine *e, uint64_t until_ns)
+{
+    perf_order_until(&e->queue, until_ns);
+}
+
+void perf_engine_finish(struct perf_engine *e, uint64_t stop_ns)
+{
+    perf_order_until(&e->queue, UINT64_MAX);
+    for (size_t i = 0; i < e->deferred.n; i++) /* their user part never came */
+        complete(e, &e->deferred.v[i], &(struct perf_words){ NULL, 0 });
+    e->deferred.n = 0;
+    perf_wait_end(&e->waits, stop_ns);
+}
+
+/* --- quality --- */
+
+static void say(struct perf_engine *e, const char *key, uint64_t n)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%" PRIu64, n);
+    sink_meta(e->in->out, key, text);
+}
+
+void perf_engine_quality(struct perf_engine *e)
+{
+    const struct perf_stack_counts *s = &e->stacks.counts;
+
+    say(e, "quality.samples", e->counts.samples);
+    say(e, "quality.lost", e->counts.lost);
+    say(e, "quality.throttled", e->counts.throttled);
+    say(e, "quality.stacks", s->all);
+    say(e, "quality.complete", s->complete);
+    say(e, "quality.truncated", s->cut);
+    say(e, "quality.joined", s->joined);
+    say(e, "quality.unreadable", s->lost + e->counts.broken);
+    if (e->waits.metric) {
+        say(e, "quality.waits", e->waits.waits);
+        say(e, "quality.waits_guessed", e->waits.guessed);
+    }
+}

@@ -1,0 +1,209 @@
+/* test_perf_decode.c - perf records as fields; last-branch records; words for waits.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "perf/perf_blocked.h"
+#include "perf/perf_lbr.h"
+#include "perf_build.h"
+#include "test.h"
+
+static bool decode(const struct pb *b, size_t size, struct perf_record *r)
+{
+    struct perf_attrs attrs = { .arch = UNW_X86_64 };
+    struct perf_raw raw = pb_raw(b, 0);
+    struct perf_attr a = b->attr[0];
+    bool ok;
+
+    raw.body.end = raw.body.p + size;
+    vec_push(&attrs.v, &a);
+    ok = perf_decode(&attrs, &raw, r);
+    vec_release(&attrs.v);
+    return ok;
+}
+
+static size_t body_of(const struct pb *b)
+{
+    return b->record.v[0].n - 8;
+}
+
+TEST(perf_decode_reads_a_sample_with_chain_registers_and_stack)
+{
+    static const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x1234, 0 }, stack[] = { 1, 2 };
+    struct pb b;
+    struct perf_record r;
+
+    pb_init(&b);
+    pb_stacks(&b);
+    b.attr[0].regs_user = 1 << 1 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 18; /* of x86 */
+    b.cpu = 3;
+    pb_sample(&b, &(struct pb_sample){ .time = 1000, .period = 5, .pid = 11, .tid = 12,
+                                       .chain = chain, .pc = 0x1234, .sp = 0x7000, .fp = 0x7008,
+                                       .stack = stack, .n_stack = 2 });
+    CHECK(decode(&b, body_of(&b), &r));
+    CHECK_EQ(r.id, 100);
+    CHECK_EQ(r.ip, 0x1234);
+    CHECK_EQ(r.pid, 11);
+    CHECK_EQ(r.tid, 12);
+    CHECK_EQ(r.cpu, 3);
+    CHECK_EQ(r.period, 5);
+    CHECK_EQ(r.chain.n, 2);
+    CHECK_EQ(perf_word(&r.chain, 1), 0x1234);
+    CHECK(r.has_regs && r.has_stack);
+    CHECK_EQ(r.regs.pc, 0x1234);
+    CHECK_EQ(r.regs.sp, 0x7000);
+    CHECK_EQ(r.regs.fp, 0x7008);
+    CHECK_EQ(r.stack.base, 0x7000);
+    CHECK_EQ(r.stack.size, 16);
+    for (size_t n = 0; n < body_of(&b); n++)
+        CHECK(!decode(&b, n, &r));
+    pb_release(&b);
+}
+
+/* One register after the other: 1000 + its number in the mask. */
+static struct perf_record with_regs(struct pb *b, uint64_t mask, enum unw_arch arch)
+{
+    struct perf_attrs attrs = { .arch = arch };
+    struct perf_record r;
+    struct perf_raw raw;
+
+    b->attr[0].sample_type = PERF_SAMPLE_REGS_USER;
+    b->attr[0].regs_user = mask;
+    buf_u64(&b->bytes, PERF_SAMPLE_REGS_ABI_64);
+    for (unsigned i = 0; i < 64; i++)
+        if (mask >> i & 1)
+            buf_u64(&b->bytes, 1000 + i);
+    raw = (struct perf_raw){ .type = PERF_RECORD_SAMPLE,
+                             .body = cursor_of(b->bytes.data, b->bytes.n) };
+    vec_push(&attrs.v, &b->attr[0]);
+    CHECK(perf_decode(&attrs, &raw, &r));
+    vec_release(&attrs.v);
+    return r;
+}
+
+TEST(perf_decode_finds_registers_by_the_mask_of_the_event)
+{
+    struct perf_record r;
+    struct pb b;
+
+    pb_init(&b);
+    r = with_regs(&b, 0xff0fff, UNW_X86_64); /* as perf record asks for them */
+    CHECK_EQ(r.regs.bx, 1001);
+    CHECK_EQ(r.regs.fp, 1006);
+    CHECK_EQ(r.regs.sp, 1007);
+    CHECK_EQ(r.regs.pc, 1008);
+    CHECK_EQ(r.regs.r10, 1018);
+    pb_release(&b);
+    pb_init(&b);
+    r = with_regs(&b, (1ull << 33) - 1, UNW_AARCH64);
+    CHECK_EQ(r.regs.fp, 1029);
+    CHECK_EQ(r.regs.lr, 1030);
+    CHECK_EQ(r.regs.sp, 1031);
+    CHECK_EQ(r.regs.pc, 1032);
+    CHECK_EQ(r.regs.bx, 0);
+    pb_release(&b);
+}
+
+TEST(perf_decode_refuses_a_chain_longer_than_its_record)
+{
+    static const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 1, 0 };
+    struct pb b;
+    struct perf_record r;
+
+    pb_init(&b);
+    pb_sample(&b, &(struct pb_sample){ .time = 1, .pid = 1, .chain = chain });
+    CHECK(decode(&b, body_of(&b), &r));
+    memset(b.bytes.data + b.bytes.n - 24, 0x3f, 8); /* the number of its words */
+    CHECK(!decode(&b, body_of(&b), &r));
+    pb_release(&b);
+}
+
+TEST(perf_decode_reads_a_mapping_with_its_build_id)
+{
+    static const unsigned char id[20] = { 1, 2, 3, 4 };
+    struct pb b;
+    struct perf_record r;
+
+    pb_init(&b);
+    pb_map(&b, 1000, 7, 0x400000, 0x1000, 0x2000, "/bin/x");
+    CHECK(decode(&b, body_of(&b), &r));
+    CHECK_EQ(r.pid, 7);
+    CHECK_EQ(r.start, 0x400000);
+    CHECK_EQ(r.size, 0x1000);
+    CHECK_EQ(r.file_offset, 0x2000);
+    CHECK_EQ(r.build_id_size, 20);
+    CHECK(memcmp(r.build_id, id, 20) == 0);
+    CHECK_STR(r.text, "/bin/x");
+    CHECK_EQ(r.time_ns, 1000);
+    CHECK(!decode(&b, 24, &r)); /* too short for its trailer */
+    pb_release(&b);
+}
+
+TEST(perf_decode_refuses_a_name_without_an_end)
+{
+    struct pb b;
+    struct perf_record r;
+
+    pb_init(&b);
+    pb_comm(&b, 1, 1, 1, "abcdefgh", false);
+    CHECK(decode(&b, body_of(&b), &r));
+    CHECK_STR(r.text, "abcdefgh");
+    memset(b.bytes.data + 16, 'x', 16);
+    CHECK(!decode(&b, body_of(&b), &r));
+    pb_release(&b);
+}
+
+/* --- words for waits --- */
+
+TEST(perf_blocked_knows_calls_and_kernel_functions)
+{
+    CHECK_STR(perf_blocked_by_call(-1), "[page fault]");
+    CHECK_STR(perf_blocked_by_call(100000), PERF_BLOCKED_UNKNOWN);
+    CHECK_STR(perf_blocked_by_function("futex_wait_queue.isra.0"), "[futex]");
+    CHECK(perf_blocked_by_function("schedule") == NULL);
+}
+
+/* --- last-branch records --- */
+
+static struct perf_record branches(struct buf *b, const uint64_t *calls, size_t n)
+{
+    struct perf_record r = { .misc = PERF_RECORD_MISC_USER, .ip = 0x999 };
+
+    b->n = 0;
+    for (size_t i = n; i-- > 0;) { /* newest first */
+        buf_u64(b, calls[i]);
+        buf_u64(b, calls[i] + 0x1000);
+        buf_u64(b, 0);
+    }
+    r.branches = (struct perf_words){ b->data, n * 3 };
+    return r;
+}
+
+TEST(perf_lbr_stitches_a_full_stack_onto_the_one_before)
+{
+    static const uint64_t first[] = { 1, 2, 3, 4 }, deeper[] = { 3, 4, 5, 6 },
+                          other[] = { 90, 91, 92, 93 }, shallow[] = { 1, 2 };
+    struct perf_lbr known = { 0 };
+    struct unw_frame frames[16];
+    struct buf b = { 0 };
+    struct perf_lbr_stack s;
+    struct perf_record r;
+    size_t depth = 4;
+
+    r = branches(&b, shallow, 2);
+    s = perf_lbr_walk(&r, &known, &depth, frames, 16);
+    CHECK(s.whole && s.n == 3 && !s.stitched);
+    r = branches(&b, first, 4);
+    s = perf_lbr_walk(&r, &known, &depth, frames, 16);
+    CHECK(s.whole && s.n == 5);
+    r = branches(&b, deeper, 4);
+    s = perf_lbr_walk(&r, &known, &depth, frames, 16);
+    CHECK(s.whole);
+    CHECK_EQ(s.stitched, 2);
+    CHECK_EQ(s.n, 7);
+    CHECK_EQ(frames[0].pc, 0x999);
+    CHECK_EQ(frames[1].pc, 7);
+    CHECK_EQ(frames[6].pc, 2);
+    r = branches(&b, other, 4);
+    s = perf_lbr_walk(&r, &known, &depth, frames, 16);
+    CHECK(!s.whole && s.n == 5);
+    vec_release(&known);
+    buf_release(&b);
+}
