@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/rt_rules.h"
+#include "runtime/rt_advice.h"
 #include "text/human.h"
 
 enum { NAME_MOST = 44, COLUMNS = 9, CELL = 48, ADVICE = 3 };
@@ -289,14 +289,14 @@ static void print_quality(struct rt_out *o, const struct zone_rows *r)
             rt_out_printf(o, "lost: %s %s\n", human_count((int64_t)r->lost[c]).s, rt_loss_name[c]);
 }
 
-static void print_advice(const struct rt_advice *a, void *arg)
+static void print_advice(const struct finding *f, void *arg)
 {
     struct rt_out *o = arg;
 
-    rt_out_printf(o, "\n%-6s %s\n", a->priority, a->title);
-    rt_out_printf(o, "       %s\n", a->evidence);
-    if (a->estimate[0])
-        rt_out_printf(o, "       %s\n", a->estimate);
+    rt_out_printf(o, "\n%-6s %s\n", f->priority, f->title);
+    rt_out_printf(o, "       %s\n", f->evidence);
+    if (f->bound[0])
+        rt_out_printf(o, "       %s\n", f->bound);
 }
 
 void rt_report_table(struct rt_out *o, const struct zone_rows *r, const char *context)
@@ -314,7 +314,7 @@ void rt_report_table(struct rt_out *o, const struct zone_rows *r, const char *co
     }
     print_quality(o, r);
     if (!context)
-        rt_rules_run(r, ADVICE, print_advice, o);
+        rt_advice_each(r, ADVICE, print_advice, o);
 }
 
 void rt_report_compact(struct rt_out *o, const struct zone_rows *r, const char *context)

@@ -2,11 +2,12 @@
  * hand it out.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_report.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "runtime/rt.h"
-#include "runtime/rt_rules.h"
+#include "runtime/rt_advice.h"
 
 static void key(struct rt_out *o, const char *name, const char *value)
 {
@@ -77,22 +78,22 @@ struct advice_list {
     int n;
 };
 
-static void json_advice(const struct rt_advice *a, void *arg)
+static void json_advice(const struct finding *f, void *arg)
 {
     struct advice_list *list = arg;
     struct rt_out *o = list->o;
 
     rt_out_printf(o, "%s\n{\"rule\":", list->n++ ? "," : "");
-    rt_out_json(o, a->rule);
-    key(o, "priority", a->priority);
-    key(o, "title", a->title);
-    key(o, "evidence", a->evidence);
-    key(o, "estimate", a->estimate);
-    key(o, "description", a->description);
-    key(o, "example", a->example);
-    key(o, "name", a->name);
-    key(o, "path", a->path);
-    number(o, "gain", a->gain);
+    rt_out_json(o, f->rule->id);
+    key(o, "priority", f->priority);
+    key(o, "title", f->title);
+    key(o, "evidence", f->evidence);
+    key(o, "estimate", f->bound);
+    key(o, "description", f->rule->text);
+    key(o, "example", f->example);
+    key(o, "name", f->name);
+    key(o, "path", f->path);
+    number(o, "gain", f->gain);
     rt_out_str(o, "}");
 }
 
@@ -133,7 +134,7 @@ void rt_report_json(struct rt_out *o, const struct zone_rows *r, const char *con
     }
     rt_out_str(o, "]");
     rt_out_str(o, ",\n\"recommendations\":[");
-    rt_rules_run(r, 1000, json_advice, &advice);
+    rt_advice_each(r, INT_MAX, json_advice, &advice);
     rt_out_str(o, "]");
     json_quality(o, r);
     rt_out_str(o, "}\n");
