@@ -222,6 +222,95 @@ TEST(unwind_cfi_stops_where_instructions_make_no_sense)
     CHECK_EQ(at(&b, CODE + 0xff).cfa, UNW_CFA_NONE);
 }
 
+TEST(unwind_cfi_forgets_all_when_too_much_is_remembered)
+{
+    uint8_t ops[80] = { 0x44, 0x0e, 16, 0x44 };
+    struct unw_body b;
+
+    memset(ops + 4, 0x0a, 33); /* remember_state, one time too often */
+    ops[37] = 0x44;
+    ops[38] = 0x0e;
+    ops[39] = 24;
+    b = one(ops, 40);
+    CHECK_EQ(at(&b, CODE + 4).cfa_off, 16);
+    CHECK_EQ(at(&b, CODE + 8).cfa, UNW_CFA_NONE);
+    CHECK_EQ(at(&b, CODE + 0x20).cfa, UNW_CFA_NONE);
+}
+
+TEST(unwind_cfi_adds_signed_constants_in_expressions)
+{
+    /* breg7 16, const1s -8, plus */
+    struct unw_body b = one(BYTES(0x0f, 5, 0x77, 16, 0x09, 0xf8, 0x22));
+
+    check_rule(at(&b, CODE), UNW_CFA_SP, 8, UNW_AT_SAME, 0);
+}
+
+TEST(unwind_cfi_reads_two_byte_pointers_with_their_sign)
+{
+    size_t c = cie("zR", BYTES(0x3a), BYTES(0x0c, 7, 8, 0x90, 1)); /* datarel, sdata2 */
+    struct cfi_elf elf;
+    struct unw_body b;
+    struct buf f = { 0 };
+
+    buf_u32(&f, (uint32_t)(section.n + 4 - c));
+    buf_add(&f, BYTES(0x00, 0xf0, 0x40, 0x00, 0)); /* -0x1000, 0x40 bytes, no augmentation */
+    entry(&f);
+    buf_release(&f);
+    elf = elf_of_section(true);
+    elf.got = CODE + 0x1000;
+    cfi_compile(&b, &elf);
+    CHECK_EQ(at(&b, CODE).cfa_off, 8);
+    CHECK_EQ(at(&b, CODE + 0x40).cfa, UNW_CFA_NONE);
+    cfi_body_release(&b);
+}
+
+TEST(unwind_cfi_reads_on_behind_a_terminator)
+{
+    size_t c = plain_cie();
+    struct unw_body b;
+
+    fde(c, CODE, 0x10, BYTES(0));
+    buf_u32(&section, 0);
+    fde(c, CODE + 0x100, 0x10, BYTES(0));
+    b = compile(true);
+    CHECK_EQ(at(&b, CODE).cfa_off, 8);
+    CHECK_EQ(at(&b, CODE + 0x100).cfa_off, 8);
+}
+
+TEST(unwind_table_covers_padding_between_functions_but_no_gap)
+{
+    size_t c = plain_cie();
+    struct unw_body b;
+
+    fde(c, CODE, 0x10, BYTES(0));
+    fde(c, CODE + 0x1f, 0x10, BYTES(0));        /* 15 bytes on */
+    fde(c, CODE + 0x2f + 16, 0x10, BYTES(0)); /* 16 bytes on */
+    b = compile(true);
+    CHECK_EQ(at(&b, CODE + 0x18).cfa, UNW_CFA_SP);
+    CHECK_EQ(at(&b, CODE + 0x2f).cfa, UNW_CFA_NONE);
+    CHECK_EQ(at(&b, CODE + 0x3f).cfa, UNW_CFA_SP);
+}
+
+TEST(unwind_table_sorts_functions_that_are_far_apart)
+{
+    static const uint64_t starts[] = { 0x7000000, 0x10000, 0x3000000, 0x810000, 0x5000040 };
+    size_t c = plain_cie();
+    struct cfi_elf elf;
+    struct unw_body b;
+
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+        fde(c, starts[i], 0x10, BYTES(0x41, 0x0e, (uint8_t)(16 + 8 * i)));
+    elf = elf_of_section(true);
+    elf.file.segment[0] = (struct elf_segment){ 0, 0x8000000, CODE, 0x8000000, true };
+    cfi_compile(&b, &elf);
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+        CHECK_EQ(at(&b, starts[i]).cfa_off, 8);
+        CHECK_EQ(at(&b, starts[i] + 1).cfa_off, 16 + 8 * i);
+        CHECK_EQ(at(&b, starts[i] + 0x10).cfa, UNW_CFA_NONE);
+    }
+    cfi_body_release(&b);
+}
+
 TEST(unwind_cfi_reads_every_pointer_encoding)
 {
     static const struct { uint8_t encoding; int size; } kinds[] = {

@@ -159,6 +159,58 @@ TEST(unwind_table_of_a_file_cut_short_is_not_kept)
     close(fd);
 }
 
+/* Neither must one whose contents changed, though its size did not. */
+TEST(unwind_table_of_a_file_that_changed_is_not_kept)
+{
+    struct map m = { 0 };
+    struct err e = { 0 };
+    char dir[2048];
+    struct unw_table *t;
+    int fd;
+
+    use_own_cache();
+    CHECK_EQ(map_open(&m, "/proc/self/exe", &e), 0);
+    fd = open(test_file(m.data, m.size), O_RDWR | O_CLOEXEC);
+    t = cfi_table_open(fd, build_id, sizeof build_id, NULL);
+    CHECK(t != NULL);
+    usleep(20000); /* the file system's clock ticks at most every 10 ms */
+    CHECK_EQ(pwrite(fd, "x", 1, (off_t)m.size - 1), 1);
+    cfi_table_prepare(t);
+    CHECK(cfi_table_info(t).rows > 1000);
+    cache_dir(dir, sizeof dir, "unwind");
+    CHECK(access(dir, F_OK) != 0);
+    cfi_table_free(t);
+    map_close(&m);
+    close(fd);
+}
+
+TEST(unwind_table_is_the_same_without_section_headers)
+{
+    struct map m = { 0 };
+    struct err e = { 0 };
+    struct unw_table *whole, *bare;
+    unsigned char *copy;
+    Elf64_Ehdr *eh;
+
+    CHECK_EQ(map_open(&m, "/proc/self/exe", &e), 0);
+    copy = malloc(m.size);
+    memcpy(copy, m.data, m.size);
+    eh = (Elf64_Ehdr *)(void *)copy;
+    eh->e_shoff = eh->e_shnum = eh->e_shstrndx = 0;
+    whole = cfi_table_build(m.data, m.size, &e);
+    bare = cfi_table_build(copy, m.size, &e);
+    CHECK(whole && bare && cfi_table_info(bare).rows > 1000);
+    for (uint64_t at = cfi_table_info(whole).low; at < cfi_table_info(whole).high; at += 61) {
+        const struct unw_rule *r = unw_table_rule(whole, at), *s = unw_table_rule(bare, at);
+
+        CHECK(!r || (s && memcmp(r, s, sizeof *r) == 0));
+    }
+    cfi_table_free(whole);
+    cfi_table_free(bare);
+    free(copy);
+    map_close(&m);
+}
+
 TEST(unwind_table_refuses_what_is_not_elf_of_a_known_machine)
 {
     unsigned char bytes[64] = "not an ELF file at all";
