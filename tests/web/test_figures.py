@@ -124,7 +124,7 @@ class Figures(Case):
 
     def test_quality_is_told_in_the_footer(self):
         facts = {"damage": "", "meta": {"quality.samples": "1000", "quality.lost": "11", "quality.throttled": "2",
-                                       "quality.stacks": "800", "quality.rooted": "700", "rate_asked": "999",
+                                       "quality.stacks": "800", "quality.complete": "700", "rate_asked": "999",
                                        "rate_achieved": "498.6", "quality.recorder_cpu_ns": "2500000"}}
         ask = self.stacks()
         self.assertEqual(ask(f"(Object.assign(app.facts, {json.dumps(facts)}), app.setTheme('dark'), text('quality'))"),
