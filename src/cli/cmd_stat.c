@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "analyze/an_stat.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/stat.h"
 #include "text/progress.h"
 
 struct stat_args {
     uint64_t runs;
     const char *events, *pin, *output;
-    bool json;
+    bool json, csv;
 };
 
 enum { RUNS_MOST = 100000 };
@@ -34,25 +34,34 @@ static int run_all(const struct stat_args *a, const struct col_stat_options *o,
     return rc;
 }
 
-static int print(const struct stat_args *a, const struct stat_result *s, struct err *e)
+static enum result_form form_of(const struct stat_args *a)
 {
-    struct output file = { .fd = a->json ? STDOUT_FILENO : STDERR_FILENO };
+    return a->json ? RESULT_AS_JSON : a->csv ? RESULT_AS_CSV : RESULT_AS_TEXT;
+}
+
+static int print(const struct stat_args *a, const struct an_stat *s, struct err *e)
+{
+    bool text = form_of(a) == RESULT_AS_TEXT;
+    struct output file = { .fd = text ? STDERR_FILENO : STDOUT_FILENO };
+    struct result r;
+    struct term term;
     struct out o;
     int rc;
 
     if (a->output && output_open(&file, a->output, SAVE_SHARED, e) < 0)
         return -1;
     o = out_fd(file.fd);
-    if (a->json)
-        stat_json(s, &o);
-    else
-        stat_text(s, &o, file.fd);
+    term = term_of(file.fd);
+    result_init(&r);
+    an_stat_result(s, &r);
+    result_print(&r, form_of(a), &o, &term);
+    result_release(&r);
     rc = out_close(&o, e);
     return output_close(&file, rc == 0, e);
 }
 
 /* That of the last run that failed, so that a script sees it. */
-static int last_failure(const struct stat_result *s)
+static int last_failure(const struct an_stat *s)
 {
     for (size_t i = s->runs; i > 0; i--)
         if (s->run[i - 1].exit_status)
@@ -65,13 +74,15 @@ static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
     const struct stat_args *a = args;
     struct col_events events = { 0 };
     struct col_stat_options o = { .command = rest->command, .events = &events, .pin = a->pin,
-                                  .output_to_stderr = a->json && !a->output };
+                                  .output_to_stderr = form_of(a) != RESULT_AS_TEXT && !a->output };
     struct col_stat_run *runs;
-    struct stat_result s;
+    struct an_stat s;
     int rc;
 
     if (!rest->command || !rest->command[0])
         return err_set(e, ERR_USAGE, "no command to run");
+    if (a->json && a->csv)
+        return err_set(e, ERR_USAGE, "--json and --csv exclude each other");
     if (a->runs < 1 || a->runs > RUNS_MOST)
         return err_set(e, ERR_USAGE, "--repeat: from 1 to %d", RUNS_MOST);
     if (col_event_parse(a->events ? a->events : col_stat_events, &events, e) < 0 ||
@@ -80,16 +91,16 @@ static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
         return -1;
     }
     runs = mem_zalloc(a->runs * sizeof *runs);
-    s = (struct stat_result){ .command = rest->command, .run = runs, .runs = a->runs,
+    s = (struct an_stat){ .command = rest->command, .run = runs, .runs = a->runs,
                               .events = &events };
     rc = run_all(a, &o, runs, e);
     if (rc == 0) {
-        stat_measures(&s);
+        an_stat_build(&s);
         rc = print(a, &s, e);
     }
     if (rc == 0)
         rc = last_failure(&s);
-    stat_release(&s);
+    an_stat_release(&s);
     free(runs);
     vec_release(&events);
     return rc;
@@ -104,6 +115,7 @@ static const struct option stat_options[] = {
     { OPT_STR, 'o', "output", offsetof(struct stat_args, output), "FILE",
       "write the result to FILE" },
     { OPT_FLAG, 0, "json", offsetof(struct stat_args, json), NULL, "one JSON object" },
+    { OPT_FLAG, 0, "csv", offsetof(struct stat_args, csv), NULL, "comma-separated values" },
     { 0 },
 };
 

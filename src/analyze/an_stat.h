@@ -1,14 +1,14 @@
-/* stat.h - what `fathom stat` prints: a table of measures, each a number from one run.
+/* an_stat.h - the answer of `fathom stat`: measures of a command, each a number from one run.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FATHOM_CLI_STAT_H
-#define FATHOM_CLI_STAT_H
+#ifndef FATHOM_ANALYZE_AN_STAT_H
+#define FATHOM_ANALYZE_AN_STAT_H
 
 #include "base/mem.h"
 #include "collect/col_stat.h"
 #include "stats/stats.h"
-#include "text/out.h"
+#include "text/result.h"
 
-struct stat_measure {
+struct an_measure {
     char name[64];
     const char *unit; /* ns, bytes, count, ratio, pct */
     double *value;    /* one for each run */
@@ -17,18 +17,19 @@ struct stat_measure {
     const char *note;
 };
 
-struct stat_result {
+struct an_stat {
     char *const *command;
     const struct col_stat_run *run;
     size_t runs;
     const struct col_events *events;
-    VEC(struct stat_measure) measure; /* only those that some run gave */
+    VEC(struct an_measure) measure; /* only those that some run gave */
     const char *hardware; /* why there are no hardware counters, "" when there are */
 };
 
-void stat_measures(struct stat_result *s);
-void stat_release(struct stat_result *s);
-void stat_text(const struct stat_result *s, struct out *o, int fd);
-void stat_json(const struct stat_result *s, struct out *o);
+/* From command, run, runs and events to all else. */
+void an_stat_build(struct an_stat *s);
+void an_stat_release(struct an_stat *s);
+/* In an_stat_result.c. */
+void an_stat_result(const struct an_stat *s, struct result *r);
 
 #endif

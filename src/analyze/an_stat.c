@@ -1,4 +1,4 @@
-/* stat_measures.c - what is printed of a run, as a table of questions; a measure that no run
+/* an_stat.c - what is printed of a run, as a table of questions; a measure that no run
  * can answer is left out.  SPDX-License-Identifier: Apache-2.0 */
 #include <linux/perf_event.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/stat.h"
+#include "analyze/an_stat.h"
 
 /* "cycles:u" is "cycles" too. */
 static bool is_called(const struct col_event *ev, const char *name)
@@ -18,7 +18,7 @@ static bool is_called(const struct col_event *ev, const char *name)
 }
 
 /* Value of the counter called NAME in R, NAN when it was not counted. */
-static double counted(const struct stat_result *s, const struct col_stat_run *r, const char *name)
+static double counted(const struct an_stat *s, const struct col_stat_run *r, const char *name)
 {
     for (size_t i = 0; i < s->events->n; i++)
         if (is_called(&s->events->v[i], name) && !r->counter[i].errnum &&
@@ -33,7 +33,7 @@ static double per(double a, double b)
 }
 
 #define ASK(id, expression)                                                           \
-    static double ask_##id(const struct stat_result *s, const struct col_stat_run *r) \
+    static double ask_##id(const struct an_stat *s, const struct col_stat_run *r) \
     {                                                                                 \
         return expression;                                                            \
     }
@@ -63,7 +63,7 @@ ASK(backend, 100 * per(COUNTED("stalled-cycles-backend"), COUNTED("cycles")))
 
 struct question {
     const char *name, *unit, *note;
-    double (*ask)(const struct stat_result *s, const struct col_stat_run *r);
+    double (*ask)(const struct an_stat *s, const struct col_stat_run *r);
 };
 
 static const struct question of_run[] = {
@@ -94,20 +94,20 @@ static const struct question of_counters[] = {
     { "backend stalls", "pct", "of cycles", ask_backend },
 };
 
-static struct stat_measure *add(struct stat_result *s, const char *name, const char *unit,
+static struct an_measure *add(struct an_stat *s, const char *name, const char *unit,
                                 const char *note)
 {
-    struct stat_measure *m = vec_add(&s->measure);
+    struct an_measure *m = vec_add(&s->measure);
 
-    *m = (struct stat_measure){ .unit = unit, .note = note };
+    *m = (struct an_measure){ .unit = unit, .note = note };
     snprintf(m->name, sizeof m->name, "%s", name);
     m->value = mem_alloc(s->runs * sizeof *m->value);
     return m;
 }
 
-static void drop_if_empty(struct stat_result *s)
+static void drop_if_empty(struct an_stat *s)
 {
-    struct stat_measure *m = &s->measure.v[s->measure.n - 1];
+    struct an_measure *m = &s->measure.v[s->measure.n - 1];
 
     if (m->n)
         return;
@@ -115,10 +115,10 @@ static void drop_if_empty(struct stat_result *s)
     s->measure.n--;
 }
 
-static void ask_all(struct stat_result *s, const struct question *q, size_t n)
+static void ask_all(struct an_stat *s, const struct question *q, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct stat_measure *m = add(s, q[i].name, q[i].unit, q[i].note);
+        struct an_measure *m = add(s, q[i].name, q[i].unit, q[i].note);
 
         for (size_t k = 0; k < s->runs; k++) {
             double x = q[i].ask(s, &s->run[k]);
@@ -130,13 +130,13 @@ static void ask_all(struct stat_result *s, const struct question *q, size_t n)
     }
 }
 
-static void add_counter(struct stat_result *s, size_t event)
+static void add_counter(struct an_stat *s, size_t event)
 {
     const struct col_event *ev = &s->events->v[event];
     /* A clock's metric is called "cpu"; here it stands beside user and system time. */
     const char *clock = ev->config == PERF_COUNT_SW_TASK_CLOCK ? "task-clock" : "cpu-clock";
     const char *name = strcmp(ev->name, "cpu") == 0 ? clock : ev->name;
-    struct stat_measure *m = add(s, name, ev->is_clock ? "ns" : "count", "");
+    struct an_measure *m = add(s, name, ev->is_clock ? "ns" : "count", "");
 
     m->running_pct = 100;
     for (size_t k = 0; k < s->runs; k++) {
@@ -154,7 +154,7 @@ static void add_counter(struct stat_result *s, size_t event)
 }
 
 /* One sentence when no hardware event could be counted. */
-static const char *why_no_hardware(const struct stat_result *s)
+static const char *why_no_hardware(const struct an_stat *s)
 {
     int errnum = 0;
     bool asked = false;
@@ -176,7 +176,7 @@ static const char *why_no_hardware(const struct stat_result *s)
                  "its output";
 }
 
-void stat_measures(struct stat_result *s)
+void an_stat_build(struct an_stat *s)
 {
     ask_all(s, of_run, ARRAY_LEN(of_run));
     for (size_t i = 0; i < s->events->n; i++)
@@ -188,7 +188,7 @@ void stat_measures(struct stat_result *s)
             s->measure.v[i].note = "or less: no more than fathom itself";
 }
 
-void stat_release(struct stat_result *s)
+void an_stat_release(struct an_stat *s)
 {
     for (size_t i = 0; i < s->measure.n; i++)
         free(s->measure.v[i].value);

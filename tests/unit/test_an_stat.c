@@ -1,0 +1,97 @@
+/* test_an_stat.c - what is said of the runs of a command.  SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <errno.h>
+
+#include "analyze/an_stat.h"
+
+static char *command[] = { "prog", "arg", NULL };
+
+static struct col_event event_of(const char *name, bool is_hardware)
+{
+    struct col_event ev = { .is_hardware = is_hardware };
+
+    snprintf(ev.name, sizeof ev.name, "%s", name);
+    return ev;
+}
+
+static const struct an_measure *find(const struct an_stat *s, const char *name)
+{
+    for (size_t i = 0; i < s->measure.n; i++)
+        if (strcmp(s->measure.v[i].name, name) == 0)
+            return &s->measure.v[i];
+    return NULL;
+}
+
+TEST(stat_measures_follow_from_counters)
+{
+    struct col_stat_run run = { .wall_ns = 2e9, .user_ns = 1e9, .system_ns = 2e9,
+                                .counter = { { .value = 6e9, .running_pct = 50 },
+                                             { .value = 3e9, .running_pct = 100 },
+                                             { .errnum = ENOENT } } };
+    struct col_events events = { 0 };
+    struct an_stat s = { .command = command, .run = &run, .runs = 1, .events = &events };
+
+    vec_push(&events, event_of("instructions", true));
+    vec_push(&events, event_of("cycles:u", true));
+    vec_push(&events, event_of("branches", true));
+    an_stat_build(&s);
+    CHECK(find(&s, "cpus used")->value[0] == 1.5);
+    CHECK(find(&s, "IPC")->value[0] == 2);
+    CHECK(find(&s, "GHz")->value[0] == 1);
+    CHECK(find(&s, "instructions")->running_pct == 50);
+    CHECK(!find(&s, "branches"));
+    CHECK(!find(&s, "branch miss rate"));
+    CHECK(!find(&s, "read"));
+    CHECK_STR(s.hardware, "");
+    an_stat_release(&s);
+    vec_release(&events);
+}
+
+TEST(stat_prints_medians_and_what_failed)
+{
+    struct col_stat_run run[3] = { { .wall_ns = 3e9 }, { .wall_ns = 1e9, .exit_status = 139 },
+                                   { .wall_ns = 2e9 } };
+    struct col_events events = { 0 };
+    struct an_stat s = { .command = command, .run = run, .runs = 3, .events = &events };
+    struct out o = out_memory();
+    struct term term = { 0 };
+    struct result r;
+
+    an_stat_build(&s);
+    result_init(&r);
+    an_stat_result(&s, &r);
+    result_print(&r, RESULT_AS_TEXT, &o, &term);
+    CHECK(strstr(buf_text(&o.buf), "prog arg: 3 runs, medians with their 75.0 % interval; 1 of them "
+                                   "failed, exit status 139 (SIGSEGV)\n"));
+    CHECK(strstr(buf_text(&o.buf), "median     low    high"));
+    CHECK(strstr(buf_text(&o.buf), "2.00 s  1.00 s  3.00 s"));
+    out_close(&o, NULL);
+    o = out_memory();
+    result_print(&r, RESULT_AS_CSV, &o, &term);
+    CHECK(strstr(buf_text(&o.buf), "\nwall,ns,2000000000.0000,1000000000.0000,3000000000.0000,0.7500,"
+                                   "1000000000.0000,3000000000.0000,2000000000.0000,"
+                                   "1000000000.0000,"
+                                   "3000000000.0000;1000000000.0000;2000000000.0000,\n"));
+    out_close(&o, NULL);
+    result_release(&r);
+    an_stat_release(&s);
+}
+
+TEST(stat_says_why_there_are_no_hardware_counters)
+{
+    struct col_stat_run run = { .counter = { { .errnum = EACCES } } };
+    struct col_events events = { 0 };
+    struct an_stat s = { .command = command, .run = &run, .runs = 1, .events = &events };
+
+    vec_push(&events, event_of("cycles", true));
+    an_stat_build(&s);
+    CHECK(strstr(s.hardware, "refused"));
+    an_stat_release(&s);
+    run.counter[0].errnum = ENOENT;
+    s.measure.n = 0;
+    an_stat_build(&s);
+    CHECK(strstr(s.hardware, "no hardware counters"));
+    an_stat_release(&s);
+    vec_release(&events);
+}
