@@ -85,11 +85,12 @@ void perf_engine_id(struct perf_engine *e, uint64_t id, uint32_t number)
 
 uint32_t perf_engine_metric(struct perf_engine *e, struct perf_attr *a)
 {
-    struct metric m = { .name = intern_cstr(e->in, a->name ? a->name : "event"),
-                        .unit = intern_cstr(e->in, a->is_clock ? "ns" : "events") };
+    struct metric m = { 0 };
 
     if (a->metric)
         return a->metric;
+    m.name = intern_cstr(e->in, a->name ? a->name : "event");
+    m.unit = intern_cstr(e->in, a->is_clock ? "ns" : "events");
     if (a->is_clock)
         m.about = intern_cstr(e->in, "time running on a CPU");
     if (!a->is_frequency && a->period == 1) /* every single one */
