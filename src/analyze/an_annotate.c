@@ -76,8 +76,6 @@ int an_annotate_build(struct an_annotate *a, struct profile *p, const struct an_
     size_t n;
 
     *a = (struct an_annotate){ .source = { p, *v }, .code = q->code };
-    /* A note has no line: a wait belongs to the function that waits. */
-    a->source.view.keep_notes = false;
     a->whole = an_source_whole(&a->source);
     a->metric_name = an_view_name(v);
     a->unit = an_view_unit(v);

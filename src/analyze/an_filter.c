@@ -145,14 +145,9 @@ static unsigned char *judge_stacks(const struct profile *p, const unsigned char 
 {
     unsigned char *flags = mem_zalloc(p->stack.n + 1);
 
-    /* A note, such as what is waited for, is in the module of the function below it. */
-    for (size_t i = 0; i < p->stack.n; i++) {
-        uint32_t frame = p->stack.v[i].frame;
-        bool note = frame && p->frame.v[frame - 1].kind == FRAME_NOTE;
-
-        flags[i + 1] = (flags[p->stack.v[i].parent] &
-                        (MATCHES | EXCLUDED | (note ? IN_MODULE : 0))) | frames[frame];
-    }
+    for (size_t i = 0; i < p->stack.n; i++)
+        flags[i + 1] = (flags[p->stack.v[i].parent] & (MATCHES | EXCLUDED)) |
+                       frames[p->stack.v[i].frame];
     return flags;
 }
 

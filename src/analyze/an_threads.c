@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/an_tags.h"
 #include "base/hash.h"
 
 enum { IDLE_RUNS_PCT = 2, IDLE_PLACE_PCT = 90, LOCK_FRAMES = 4 };
@@ -149,23 +150,23 @@ static int busiest_first(const void *a, const void *b)
     return x->thread < y->thread ? -1 : 1;
 }
 
-/* The note on top of a wait is marked where what is below it is a guess. */
+/* Waits whose stack is a guess. */
 static int64_t guessed_ns(const struct an_view *v)
 {
     const struct profile *p = v->profile;
+    uint32_t *about = an_tags_with(p, TAG_STACK);
     int64_t sum = 0;
 
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct sample *m = &p->sample.v[i];
-        uint32_t stack, frame;
+        uint32_t stack, pair = about[m->tags];
         unsigned kind;
 
-        if (!an_view_takes(v, m, &stack, &kind) || !kind || !m->stack)
-            continue;
-        frame = p->stack.v[m->stack - 1].frame;
-        if (p->frame.v[frame - 1].flags & FRAME_JOINED)
+        if (pair && an_view_takes(v, m, &stack, &kind) && kind &&
+            an_tag_is(p, &p->tag.v[pair - 1], "guessed"))
             sum += m->weight;
     }
+    free(about);
     return sum;
 }
 

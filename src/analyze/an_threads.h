@@ -13,7 +13,7 @@
 struct an_thread {
     uint32_t thread;         /* id, 0 when unknown */
     bool idle;
-    uint32_t place;          /* stack it waited on for longest, without its note; 0 none */
+    uint32_t place;          /* stack it waited on for longest; 0 none */
     int64_t place_ns;
     int64_t kind[AN_KINDS];  /* [0]: running */
     int64_t waiting;

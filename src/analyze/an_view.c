@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/an_tags.h"
 #include "analyze/an_threads.h"
 #include "base/mem.h"
 
@@ -44,38 +45,31 @@ static bool find_both(const struct profile *p, uint32_t *running, uint32_t *wait
     return *running && *waiting && is_time(p, &p->metric.v[*waiting - 1]);
 }
 
-/* "[futex]" is the kind "futex".  What does not fit any more is some wait. */
-static unsigned kind_of(struct an_view *v, const char *note)
+/* What does not fit any more is some wait. */
+static unsigned kind_of(struct an_view *v, const char *name)
 {
-    size_t n = strlen(note);
-    bool bare = n > 2 && note[0] == '[' && note[n - 1] == ']';
-    const char *word = bare ? note + 1 : note;
-
-    n -= bare ? 2 : 0;
     for (unsigned i = 1; i < v->n_kinds; i++)
-        if (strlen(v->kind[i]) == n && memcmp(v->kind[i], word, n) == 0)
+        if (strcmp(v->kind[i], name) == 0)
             return i;
     if (v->n_kinds == AN_KINDS)
         return 1;
-    v->kind[v->n_kinds] = mem_strndup(word, n);
+    v->kind[v->n_kinds] = name;
     return v->n_kinds++;
 }
 
 static void learn_kinds(struct an_view *v)
 {
     const struct profile *p = v->profile;
+    uint32_t *wait = an_tags_with(p, TAG_WAIT);
 
     v->n_kinds = 1;
-    v->kind[0] = mem_strndup("running", strlen("running"));
-    kind_of(v, "[waiting]");
-    v->kind_of_frame = mem_zalloc(p->frame.n + 1);
-    for (uint32_t id = 1; id <= p->frame.n; id++) {
-        struct profile_chain c = p->chain.v[id - 1];
-
-        if (p->frame.v[id - 1].kind == FRAME_NOTE && c.n)
-            v->kind_of_frame[id] = (unsigned char)kind_of(
-                v, profile_string(p, p->function.v[p->location.v[c.first].function - 1].name));
-    }
+    v->kind[0] = "running";
+    v->kind_of_tags = mem_zalloc(p->tag.n + 1);
+    v->kind_of_tags[0] = (unsigned char)kind_of(v, an_wait_name(p, NULL));
+    for (uint32_t id = 1; id <= p->tag.n; id++)
+        v->kind_of_tags[id] = (unsigned char)kind_of(
+            v, an_wait_name(p, wait[id] ? &p->tag.v[wait[id] - 1] : NULL));
+    free(wait);
 }
 
 /* Each metric's weights add up within 63 bits; both together must as well. */
@@ -133,7 +127,7 @@ static int open_named(struct an_view *v, const char *name, enum an_view_way way,
         return no_such_metric(v->profile, name, e);
     if (way == AN_VIEW_KINDS && !v->waiting)
         split_waits(v);
-    v->keep_notes = v->all_threads = way != AN_VIEW_KINDS;
+    v->all_threads = way != AN_VIEW_KINDS;
     return 0;
 }
 
@@ -144,7 +138,7 @@ int an_view_open(struct an_view *v, const struct profile *p, const char *name,
     if (name)
         return open_named(v, name, way, e);
     if (way != AN_VIEW_PLAIN && open_wall(v) && has_samples(p, v->waiting)) {
-        v->keep_notes = v->all_threads = way != AN_VIEW_KINDS;
+        v->all_threads = way != AN_VIEW_KINDS;
         return 0;
     }
     an_view_release(v);
@@ -180,9 +174,7 @@ void an_view_narrow(struct an_view *v, struct profile *p)
 
 void an_view_release(struct an_view *v)
 {
-    for (unsigned i = 0; i < v->n_kinds; i++)
-        free((char *)v->kind[i]);
-    free(v->kind_of_frame);
+    free(v->kind_of_tags);
     free(v->idle);
     *v = (struct an_view){ 0 };
 }

@@ -1,8 +1,8 @@
 /* an_view.h - what of a profile is looked at: one metric, or running and waiting together.
  *
  * "wall" is no metric of a file but two of them added up: time on a CPU and time off it.  A wait
- * then belongs to the function that waits, and the note on top of its stack ("[futex]") becomes
- * the kind of the cost.  Threads that only wait for work are idle: their waiting is left out, as
+ * then belongs to the function that waits, and what it waits for (its tag TAG_WAIT) is the kind of
+ * the cost.  Threads that only wait for work are idle: their waiting is left out, as
  * it would bury everything else.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_ANALYZE_AN_VIEW_H
 #define FATHOM_ANALYZE_AN_VIEW_H
@@ -17,18 +17,16 @@ struct an_view {
     const struct profile *profile;
     uint32_t metric;  /* id; of a wall view the running one; 0: none */
     uint32_t waiting; /* id of a metric of waits that are seen by kind, 0: none */
-    bool keep_notes;  /* waits keep their note as the leaf */
     bool all_threads; /* idle ones count */
     /* With waits only; for an_view_release. */
     unsigned n_kinds;
-    const char *kind[AN_KINDS];  /* "futex", "sleep" ..., for free() */
-    unsigned char *kind_of_frame; /* by frame id */
+    const char *kind[AN_KINDS];  /* "futex", "sleep" ...; in the profile */
+    unsigned char *kind_of_tags; /* by tag set; [0]: some wait */
     unsigned char *idle;          /* by thread id */
 };
 
 enum an_view_way {
-    /* Without a name the first metric with samples; stacks keep their notes, idle threads
-     * their waits. */
+    /* Without a name the first metric with samples; idle threads keep their waits. */
     AN_VIEW_PLAIN,
     AN_VIEW_BOTH,  /* the same, but without a name "wall" where that can be */
     AN_VIEW_KINDS, /* without a name "wall" where that can be; waits are seen by kind */
@@ -60,14 +58,7 @@ static inline bool an_view_takes(const struct an_view *v, const struct sample *m
         return false;
     if (v->idle && !v->all_threads && v->idle[m->thread])
         return false;
-    if (m->stack) {
-        const struct profile_node *leaf = &v->profile->stack.v[m->stack - 1];
-
-        *kind = v->kind_of_frame[leaf->frame];
-        if (*kind && !v->keep_notes)
-            *stack = leaf->parent;
-    }
-    *kind = *kind ? *kind : 1; /* some wait */
+    *kind = v->kind_of_tags[m->tags];
     return true;
 }
 

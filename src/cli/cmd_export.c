@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/an_tags.h"
 #include "cli/command.h"
 #include "cli/filters.h"
 #include "cli/input.h"
@@ -83,6 +84,8 @@ static int export_run(void *args, const struct opts_rest *rest, struct err *e)
     rc = filters_apply(&a->filters, p, f->view, &v, e);
     if (rc == 0 && a->filters.metric && f->all_metrics)
         an_view_narrow(&v, p);
+    if (rc == 0 && !f->has_tags)
+        an_waits_draw(p);
     if (rc == 0)
         rc = output_write(a->output, f, &v, &options, e);
     an_view_release(&v);

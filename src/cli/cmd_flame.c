@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/an_tags.h"
 #include "cli/command.h"
 #include "cli/filters.h"
 #include "cli/input.h"
@@ -63,7 +64,7 @@ static int flame_run(void *args, const struct opts_rest *rest, struct err *e)
         return -1;
     p = input_open(rest, e);
     if (p && filters_apply(&a->filters, p, AN_VIEW_KINDS, &v, e) == 0) {
-        v.keep_notes = true; /* a picture shows what a wait is for as its leaf */
+        an_waits_draw(p);
         opt.title = a->title ? a->title : profile_meta(p, "command");
         opt.min_pct = a->filters.min_pct > 0 ? a->filters.min_pct : 0;
         rc = output_write(output, f, &v, &opt, e);

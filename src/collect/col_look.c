@@ -63,7 +63,7 @@ static void look_at(struct col_look *l, struct perf_thread *t)
     t->asked = true;
     if (!col_proc_wait(t->process->pid, t->tid, &p))
         return;
-    t->wait_note = intern_cstr(l->waits->in, perf_blocked_by_call(p.call));
+    t->wait_word = intern_cstr(l->waits->in, perf_blocked_by_call(p.call));
     t->wait_stack = stack_of(l, t, p.pc, p.sp);
 }
 
@@ -79,7 +79,7 @@ static void glance_at(struct col_look *l, struct perf_thread *t)
     stack = stack_of(l, t, p.pc, p.sp);
     if (!stack)
         return;
-    t->block_note = intern_cstr(l->waits->in, perf_blocked_by_call(p.call));
+    t->block_word = intern_cstr(l->waits->in, perf_blocked_by_call(p.call));
     t->block_stack = stack;
     t->block_sampled = t->guessed = false;
 }

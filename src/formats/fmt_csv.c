@@ -1,9 +1,10 @@
-/* fmt_csv.c - one line per thread and stack, a column per metric; for spreadsheets and
+/* fmt_csv.c - one line per thread, stack and tag set, a column per metric; for spreadsheets and
  * databases.  Quoted as RFC 4180 says; the stack is root first, joined by ';'.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/an_tags.h"
 #include "analyze/an_tree.h"
 #include "formats/formats.h"
 #include "formats/rows.h"
@@ -27,6 +28,7 @@ static void quoted(struct out *o, const char *s)
 static void put_titles(const struct profile *p, struct out *o)
 {
     out_str(o, "process,pid,thread,tid,stack");
+    out_str(o, p->tag.n ? ",tags" : "");
     for (size_t i = 0; i < p->metric.n; i++) {
         const char *unit = profile_string(p, p->metric.v[i].unit);
 
@@ -77,6 +79,31 @@ static void put_stack(const struct an_tree *t, const struct an_symbols *s, uint3
     vec_release(&up);
 }
 
+/* "key=value;key=value", in the order in which they were added. */
+static void put_tags(const struct profile *p, uint32_t set, struct out *o)
+{
+    struct buf text = { 0 };
+    VEC(uint32_t) up = { 0 };
+
+    for (; set; set = p->tag.v[set - 1].parent)
+        vec_push(&up, set);
+    out_str(o, ",\"");
+    for (size_t i = up.n; i--;) {
+        const struct tag *t = &p->tag.v[up.v[i] - 1];
+
+        text.n = 0;
+        an_tag_value(p, t, &text);
+        quoted_part(o, profile_string(p, t->key), ':');
+        out_char(o, '=');
+        quoted_part(o, buf_text(&text), ':');
+        if (i)
+            out_char(o, ';');
+    }
+    out_char(o, '"');
+    vec_release(&up);
+    buf_release(&text);
+}
+
 static int csv_write(const struct an_view *v, const struct export_options *opt, struct out *o,
                      struct err *e)
 {
@@ -92,6 +119,8 @@ static int csv_write(const struct an_view *v, const struct export_options *opt, 
     for (size_t i = 0; i < rows.row.n; i++) {
         put_thread(p, rows.row.v[i].thread, o);
         put_stack(&tree, &symbols, rows.row.v[i].stack, o);
+        if (p->tag.n)
+            put_tags(p, rows.row.v[i].tags, o);
         for (size_t k = 0; k < p->metric.n; k++) {
             out_char(o, ',');
             out_i64(o, rows.value.v[i * rows.columns + k]);
@@ -107,7 +136,8 @@ static int csv_write(const struct an_view *v, const struct export_options *opt, 
 const struct format format_csv = {
     .name = "csv",
     .extension = ".csv",
-    .about = "comma-separated values, a line per thread and stack",
+    .about = "comma-separated values, a line per thread, stack and tags",
+    .has_tags = true,
     .all_metrics = true,
     .write = csv_write,
 };

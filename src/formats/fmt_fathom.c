@@ -32,6 +32,7 @@ const struct format format_fathom = {
     .about = "fathom's own file",
     .recognise = recognise,
     .import = import,
+    .has_tags = true,
     .all_metrics = true,
     .write = write_file,
 };

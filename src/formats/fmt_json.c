@@ -264,6 +264,7 @@ const struct format format_json = {
     .name = "json",
     .extension = ".json",
     .about = "everything, as plain JSON tables",
+    .has_tags = true,
     .all_metrics = true,
     .write = json_write,
 };

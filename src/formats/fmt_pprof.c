@@ -1,9 +1,10 @@
 /* fmt_pprof.c - pprof's profile.proto, gzipped: writing.  pprof_read.c reads.
  *
  * A location is one frame, with its inlined calls as lines (innermost first); return addresses
- * are moved onto the call, as pprof wants them.  Samples are added up by stack and thread.  The
- * first value is always the count of samples of the profile's first metric, by convention, and
- * default_sample_type names that metric.  SPDX-License-Identifier: Apache-2.0 */
+ * are moved onto the call, as pprof wants them.  Samples are added up by stack, thread and tags;
+ * tags are labels.  The first value is always the count of samples of the profile's first metric,
+ * by convention, and default_sample_type names that metric.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct writer {
     uint32_t *location; /* frame id - 1 -> location id, 0 unused */
     VEC(uint32_t) frame; /* location id - 1 -> frame id */
     uint32_t *function, *mapping; /* our id - 1 -> theirs, 0 unused */
+    VEC(uint32_t) tags; /* scratch of tag_labels */
     VEC(uint32_t) functions, mappings; /* theirs - 1 -> ours, in order of use */
 };
 
@@ -126,6 +128,29 @@ static void labels(struct writer *w, uint32_t thread)
     }
 }
 
+static void tag_label(struct writer *w, const struct tag *t)
+{
+    size_t at = pb_begin(&w->b, PPROF_SAMPLE_LABEL);
+
+    pb_u64(&w->b, PPROF_LABEL_KEY, string_of(w, t->key));
+    if (t->text) {
+        pb_u64(&w->b, PPROF_LABEL_TEXT, string_of(w, t->text));
+    } else {
+        pb_u64(&w->b, PPROF_LABEL_NUMBER, (uint64_t)t->value);
+        pb_opt_u64(&w->b, PPROF_LABEL_UNIT, string_of(w, t->unit));
+    }
+    pb_end(&w->b, at);
+}
+
+static void tag_labels(struct writer *w, uint32_t set)
+{
+    vec_clear(&w->tags);
+    for (; set; set = w->p->tag.v[set - 1].parent)
+        vec_push(&w->tags, set);
+    for (size_t i = w->tags.n; i--;) /* in the order in which they were added */
+        tag_label(w, &w->p->tag.v[w->tags.v[i] - 1]);
+}
+
 static void write_sample(struct writer *w, size_t row)
 {
     const struct row *r = &w->rows.row.v[row];
@@ -140,6 +165,7 @@ static void write_sample(struct writer *w, size_t row)
     pb_end(&w->b, list);
     if (r->thread)
         labels(w, r->thread);
+    tag_labels(w, r->tags);
     pb_end(&w->b, at);
 }
 
@@ -324,6 +350,7 @@ static int pprof_write(const struct an_view *v, const struct export_options *opt
     free(w.function);
     free(w.mapping);
     vec_release(&w.functions);
+    vec_release(&w.tags);
     vec_release(&w.mappings);
     buf_release(&w.b);
     return 0;
@@ -335,6 +362,7 @@ const struct format format_pprof = {
     .about = "pprof (Go, Pyroscope, Parca)",
     .recognise = pprof_recognise,
     .import = pprof_import,
+    .has_tags = true,
     .all_metrics = true,
     .write = pprof_write,
 };

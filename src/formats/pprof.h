@@ -20,7 +20,12 @@ enum pprof_profile {
 };
 enum pprof_value_type { PPROF_TYPE_TYPE = 1, PPROF_TYPE_UNIT = 2 };
 enum pprof_sample { PPROF_SAMPLE_LOCATION = 1, PPROF_SAMPLE_VALUE = 2, PPROF_SAMPLE_LABEL = 3 };
-enum pprof_label { PPROF_LABEL_KEY = 1, PPROF_LABEL_TEXT = 2, PPROF_LABEL_NUMBER = 3 };
+enum pprof_label {
+    PPROF_LABEL_KEY = 1,
+    PPROF_LABEL_TEXT = 2,
+    PPROF_LABEL_NUMBER = 3,
+    PPROF_LABEL_UNIT = 4,
+};
 enum pprof_mapping {
     PPROF_MAPPING_ID = 1,
     PPROF_MAPPING_START = 2,

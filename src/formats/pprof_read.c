@@ -17,7 +17,7 @@ struct type {
     uint32_t metric;     /* id, 0: counts samples of the first */
 };
 
-struct label { /* what a sample says of its thread */
+struct owner { /* what a sample says of its thread */
     uint64_t thread, process; /* strings */
     int64_t tid, pid;
 };
@@ -29,7 +29,7 @@ struct reader {
     VEC(struct type) type;
     VEC(struct cursor) mapping, function, location; /* messages, decoded in turn */
     struct umap module_of, function_of, frame_of;   /* by the file's ids */
-    VEC(struct label) thread;
+    VEC(struct owner) thread;
     struct index threads;
     VEC(uint64_t) stack; /* scratch: frame ids, leaf first */
     uint64_t default_type, period, period_type, duration, comment, samples;
@@ -304,10 +304,11 @@ static void define_frame(struct reader *r, struct cursor c)
         sink_resolve(r->out, r->n_frames, chain, n);
 }
 
-static void read_label(const struct reader *r, struct cursor c, struct label *to)
+/* What of a label is not about the thread is a tag, added to *TAGS. */
+static void read_label(struct reader *r, struct cursor c, struct owner *to, uint32_t *tags)
 {
     struct pb_reader m = pb_reader_of(c);
-    uint64_t key = 0, string = 0, number = 0;
+    uint64_t key = 0, string = 0, number = 0, unit = 0;
     struct scan_text name;
 
     while (pb_next(&m)) {
@@ -317,6 +318,8 @@ static void read_label(const struct reader *r, struct cursor c, struct label *to
             string = m.value;
         else if (m.field == PPROF_LABEL_NUMBER)
             number = m.value;
+        else if (m.field == PPROF_LABEL_UNIT)
+            unit = m.value;
     }
     name = text_of(r, key);
     if (scan_is(name, "thread"))
@@ -327,9 +330,13 @@ static void read_label(const struct reader *r, struct cursor c, struct label *to
         to->tid = (int64_t)number;
     else if (scan_is(name, "pid"))
         to->pid = (int64_t)number;
+    else if (name.n)
+        *tags = intern_tag_of(&r->in, &(struct tag){
+            .parent = *tags, .key = string_of(r, key), .text = string_of(r, string),
+            .value = string ? 0 : (int64_t)number, .unit = string ? 0 : string_of(r, unit) });
 }
 
-static uint32_t process_of(struct reader *r, const struct label *l)
+static uint32_t process_of(struct reader *r, const struct owner *l)
 {
     for (size_t i = 0; i < r->thread.n; i++) {
         if (r->thread.v[i].pid == l->pid && r->thread.v[i].process == l->process)
@@ -340,7 +347,7 @@ static uint32_t process_of(struct reader *r, const struct label *l)
 
 /* One process a thread's (pid, name); processes and threads are numbered alike, so that a
  * process may be unused. */
-static uint32_t thread_of(struct reader *r, const struct label *l)
+static uint32_t thread_of(struct reader *r, const struct owner *l)
 {
     uint64_t h = hash_pair(hash_pair(l->thread, l->process), hash_pair((uint64_t)l->tid,
                                                                        (uint64_t)l->pid));
@@ -373,9 +380,10 @@ static uint32_t stack_of(struct reader *r)
     return stack;
 }
 
-static void give_sample(struct reader *r, const int64_t *value, const struct label *l)
+static void give_sample(struct reader *r, const int64_t *value, const struct owner *l,
+                        uint32_t tags)
 {
-    struct sample m = { .stack = stack_of(r), .thread = thread_of(r, l), .cpu = -1 };
+    struct sample m = { .stack = stack_of(r), .thread = thread_of(r, l), .tags = tags, .cpu = -1 };
     bool counts = r->type.v[0].metric == 0;
 
     for (size_t i = 0; i < r->type.n; i++) {
@@ -392,7 +400,8 @@ static bool read_sample(struct reader *r, struct cursor c)
 {
     struct pb_reader m = pb_reader_of(c);
     int64_t value[MAX_TYPES] = { 0 };
-    struct label l;
+    struct owner l;
+    uint32_t tags = 0;
     size_t n = 0;
     uint64_t x;
 
@@ -406,11 +415,11 @@ static bool read_sample(struct reader *r, struct cursor c)
             while (pb_each(&m, &x))
                 value[n < MAX_TYPES ? n++ : MAX_TYPES - 1] = (int64_t)x;
         else if (m.field == PPROF_SAMPLE_LABEL && m.wire == PB_BYTES)
-            read_label(r, m.bytes, &l);
+            read_label(r, m.bytes, &l, &tags);
     }
     if (m.at.failed)
         return false;
-    give_sample(r, value, &l);
+    give_sample(r, value, &l, tags);
     return true;
 }
 

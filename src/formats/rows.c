@@ -6,10 +6,11 @@
 
 static size_t row_of(struct rows *r, struct row key)
 {
-    uint64_t h = hash_pair(key.stack, key.thread);
+    uint64_t h = hash_pair(key.stack, (uint64_t)key.tags << 32 | key.thread);
 
     for (uint32_t at = index_first(&r->index_, h), id; (id = index_id(&r->index_, h, &at));)
-        if (r->row.v[id - 1].stack == key.stack && r->row.v[id - 1].thread == key.thread)
+        if (r->row.v[id - 1].stack == key.stack && r->row.v[id - 1].thread == key.thread &&
+            r->row.v[id - 1].tags == key.tags)
             return id - 1;
     vec_push(&r->row, key);
     index_add(&r->index_, h, (uint32_t)r->row.n);
@@ -25,7 +26,7 @@ void rows_build(struct rows *r, const struct profile *p, struct rows_options o)
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct sample *m = &p->sample.v[i];
         uint32_t stack = m->stack && o.as ? o.as[m->stack - 1] : m->stack;
-        size_t row = row_of(r, (struct row){ stack, m->thread });
+        size_t row = row_of(r, (struct row){ stack, m->thread, m->tags });
         int64_t *v = r->value.v + row * r->columns;
 
         v[m->metric - 1 + o.counts] += m->weight;

@@ -1,4 +1,4 @@
-/* rows.h - samples added up by stack and thread, a column per metric.
+/* rows.h - samples added up by stack, thread and tags, a column per metric.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_ROWS_H
 #define FATHOM_FORMATS_ROWS_H
@@ -10,7 +10,7 @@
 #include "profile/profile.h"
 
 struct row {
-    uint32_t stack, thread; /* stack: as mapped */
+    uint32_t stack, thread, tags; /* stack: as mapped */
 };
 
 struct rows {

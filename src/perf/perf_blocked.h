@@ -1,4 +1,4 @@
-/* perf_blocked.h - what a thread that is off the CPU waits for, in a word such as "[futex]".
+/* perf_blocked.h - what a thread that is off the CPU waits for, in a word such as "futex".
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_BLOCKED_H
 #define FATHOM_PERF_PERF_BLOCKED_H
@@ -10,8 +10,8 @@ const char *perf_blocked_by_call(long number);
 /* By the name of a kernel function on its stack; NULL when that tells nothing. */
 const char *perf_blocked_by_function(const char *name);
 
-#define PERF_BLOCKED_QUEUE "[run queue]" /* it could run, but another thread did */
-#define PERF_BLOCKED_FAULT "[page fault]"
-#define PERF_BLOCKED_UNKNOWN "[waiting]"
+#define PERF_BLOCKED_QUEUE "run queue" /* it could run, but another thread did */
+#define PERF_BLOCKED_FAULT "page fault"
+#define PERF_BLOCKED_UNKNOWN "unknown"
 
 #endif

@@ -59,9 +59,9 @@ struct perf_thread {
     /* Waiting (perf_wait.c).  Notes are strings; 0 is unknown. */
     uint64_t out_ns, in_ns; /* since when it is off the CPU, 0 when it runs; when it last came */
     uint64_t switch_ns;     /* of its last sample at a switch */
-    uint32_t switch_stack, switch_note;
-    uint32_t block_stack, block_note; /* of its last one that was no loss of the CPU */
-    uint32_t wait_stack, wait_note; /* of the wait at hand */
+    uint32_t switch_stack, switch_word;
+    uint32_t block_stack, block_word; /* of its last one that was no loss of the CPU */
+    uint32_t wait_stack, wait_word; /* of the wait at hand */
     uint32_t last_stack; /* where it was last seen, running or waiting */
     bool preempted, asked;
     bool block_sampled; /* block_stack is of a sample, not of a glance */

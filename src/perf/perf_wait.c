@@ -28,24 +28,12 @@ void perf_wait_begin(struct perf_waits *w)
 
 /* --- what it waits for --- */
 
-static uint32_t note_frame(struct perf_waits *w, uint32_t word, bool guessed)
+static uint32_t tags_of(struct perf_waits *w, uint32_t word, bool guessed)
 {
-    struct function f = { .name = word };
-    uint32_t id = intern_named_frame(w->in, FRAME_NOTE, intern_function(w->in, &f), 0);
-    struct frame joined;
-    struct location at;
+    uint32_t tags = intern_tag_of(w->in, &(struct tag){ .key = intern_cstr(w->in, TAG_WAIT),
+                                                        .text = word });
 
-    if (!guessed)
-        return id;
-    /* The same note once more: what is below it is a guess. */
-    joined = (struct frame){ .kind = FRAME_NOTE, .flags = FRAME_JOINED, .address = word };
-    at = (struct location){ intern_function(w->in, &f), 0 };
-    if (!umap_find(&w->kind, ~(uint64_t)word)) {
-        id = intern_frame(w->in, &joined);
-        sink_resolve(w->in->out, id, &at, 1);
-        umap_put(&w->kind, ~(uint64_t)word, id);
-    }
-    return umap_find(&w->kind, ~(uint64_t)word);
+    return guessed ? intern_tag(w->in, tags, TAG_STACK, "guessed") : tags;
 }
 
 /* The innermost function that tells something; a page fault wins over the disk it needs. */
@@ -73,10 +61,10 @@ static const char *word_of_chain(struct perf_waits *w, const struct perf_words *
 }
 
 /* The kernel part of a chain is always one of few: names are looked up once for each. */
-static uint32_t note_of_chain(struct perf_waits *w, const struct perf_words *chain)
+static uint32_t kind_of_chain(struct perf_waits *w, const struct perf_words *chain)
 {
     uint64_t h = 0;
-    uint32_t note;
+    uint32_t word;
 
     for (size_t i = 0; i < chain->n; i++) {
         uint64_t pc = perf_word(chain, i);
@@ -85,13 +73,12 @@ static uint32_t note_of_chain(struct perf_waits *w, const struct perf_words *cha
             break;
         h = hash_pair(h, pc);
     }
-    h &= UINT64_MAX >> 1; /* the upper half is note_frame's */
-    note = umap_find(&w->kind, h);
-    if (!note) {
-        note = intern_cstr(w->in, word_of_chain(w, chain));
-        umap_put(&w->kind, h, note);
+    word = umap_find(&w->kind, h);
+    if (!word) {
+        word = intern_cstr(w->in, word_of_chain(w, chain));
+        umap_put(&w->kind, h, word);
     }
-    return note;
+    return word;
 }
 
 /* --- switches --- */
@@ -107,7 +94,7 @@ void perf_wait_attached(struct perf_thread *t, uint64_t time_ns)
 {
     t->out_ns = time_ns;
     t->asked = t->preempted = false;
-    t->wait_stack = t->wait_note = 0;
+    t->wait_stack = t->wait_word = 0;
 }
 
 void perf_wait_sample(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r)
@@ -117,15 +104,15 @@ void perf_wait_sample(struct perf_waits *w, struct perf_thread *t, const struct 
 
     w->samples++;
     t->switch_ns = r->time_ns;
-    t->switch_note = note_of_chain(w, &r->chain);
-    told = t->switch_note != intern_cstr(w->in, PERF_BLOCKED_UNKNOWN);
+    t->switch_word = kind_of_chain(w, &r->chain);
+    told = t->switch_word != intern_cstr(w->in, PERF_BLOCKED_UNKNOWN);
     t->switch_stack = told ? perf_stack_of_user(w->stacks, t, r) : 0;
     if (!t->switch_stack) /* a thread of the kernel's own, or an unknown wait */
         t->switch_stack = perf_stack_of(w->stacks, t, r);
     w->stacks->counts = before; /* the counts are about samples of running threads */
-    if (t->switch_note != intern_cstr(w->in, PERF_BLOCKED_QUEUE)) {
+    if (t->switch_word != intern_cstr(w->in, PERF_BLOCKED_QUEUE)) {
         t->block_stack = t->switch_stack;
-        t->block_note = t->switch_note;
+        t->block_word = t->switch_word;
         t->block_sampled = true;
     }
 }
@@ -140,9 +127,9 @@ static void leave(struct perf_waits *w, struct perf_thread *t, const struct perf
     t->preempted = r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
     t->asked = known || t->preempted;
     t->wait_stack = known ? t->switch_stack : 0;
-    t->wait_note = known ? t->switch_note : 0;
+    t->wait_word = known ? t->switch_word : 0;
     if (t->preempted)
-        t->wait_note = intern_cstr(w->in, PERF_BLOCKED_QUEUE);
+        t->wait_word = intern_cstr(w->in, PERF_BLOCKED_QUEUE);
 }
 
 static void emit(struct perf_waits *w, struct perf_thread *t, uint64_t until_ns)
@@ -153,15 +140,15 @@ static void emit(struct perf_waits *w, struct perf_thread *t, uint64_t until_ns)
     bool guessed = !t->wait_stack;
     bool as_before = t->block_stack && !t->preempted &&
                      (t->block_sampled || until_ns - t->out_ns < 2 * PERF_WAIT_LONG_NS);
-    uint32_t base = !guessed ? t->wait_stack : as_before ? t->block_stack : t->last_stack;
-    uint32_t note = t->wait_note ? t->wait_note
-                    : as_before  ? t->block_note
+    uint32_t stack = !guessed ? t->wait_stack : as_before ? t->block_stack : t->last_stack;
+    uint32_t word = t->wait_word ? t->wait_word
+                    : as_before  ? t->block_word
                                  : intern_cstr(w->in, PERF_BLOCKED_UNKNOWN);
     struct sample s = { .start_ns = t->out_ns, .duration_ns = until_ns - t->out_ns,
                         .thread = t->id, .metric = w->metric, .cpu = -1,
-                        .weight = (int64_t)(until_ns - t->out_ns), .count = 1 };
+                        .weight = (int64_t)(until_ns - t->out_ns), .count = 1,
+                        .stack = stack, .tags = tags_of(w, word, guessed) };
 
-    s.stack = intern_stack(w->in, base, note_frame(w, note, guessed));
     sink_sample(w->in->out, &s);
     w->waits++;
     w->guessed += guessed;

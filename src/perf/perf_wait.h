@@ -3,11 +3,11 @@
  * When a thread leaves a CPU and when it is back is exact: the kernel writes a record of every
  * switch, for which it asks no privilege.  Where it was is told by a sample taken at the switch,
  * when kernel samples are allowed; else by looking at the thread while it waits, when it waits
- * for long; else its last stack has to do, and the note on top is marked as joined.
+ * for long; else its last stack has to do, and the tag stack=guessed says so.
  *
- * A wait's stack is that of the program with the note on it.  The kernel's own functions between
- * the two say the same as the note and are left out, so that the stacks of one wait are alike
- * however they were found; they stay where the note could not be told.
+ * A wait has the stack of the program and the tag "wait", which says what it waited for.  The
+ * kernel's own functions say the same and are left out, so that the stacks of one wait are alike
+ * however they were found; they stay where the wait is unknown.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_WAIT_H
 #define FATHOM_PERF_PERF_WAIT_H
@@ -28,7 +28,7 @@ struct perf_waits {
     struct perf_stacks *stacks;
     uint32_t metric;         /* 0: waiting is not recorded */
     struct sym_module *kernel;
-    struct umap kind;        /* hash of a kernel stack -> note (string id) */
+    struct umap kind;        /* hash of a kernel stack -> word (string id) */
     uint64_t waits, guessed; /* emitted; of these, with the thread's last stack */
     uint64_t switches, samples; /* off a CPU, seen; samples of them */
 };

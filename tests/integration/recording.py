@@ -23,7 +23,7 @@ class Recording:
             self.chains[r["frame"]].append(r["function"])
         elif kind == "sample":
             self.samples.append(r)
-        elif kind in ("process_update", "thread_update"):
+        elif kind in ("process_update", "thread_update", "module_update"):
             self.table[kind.split("_")[0]][r.pop("id")].update(r)
         elif "number" in r:
             self.table[kind][r.pop("number")] = r
@@ -56,6 +56,18 @@ class Recording:
         if stack not in self._stacks:
             self._stacks[stack] = tuple(n for f in self.frames(stack) for n in self.names(f))
         return self._stacks[stack]
+
+    def tags(self, tags):
+        """The tag set TAGS by key."""
+        found = {}
+        while tags:
+            tag = self.table["tag"][tags]
+            found.setdefault(self.text(tag["key"]), self.text(tag["text"]) or tag["value"])
+            tags = tag["parent"]
+        return found
+
+    def waits_for(self, sample):
+        return self.tags(sample["tags"])["wait"]
 
     def of(self, metric):
         for number, m in self.table["metric"].items():

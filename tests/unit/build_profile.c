@@ -73,8 +73,7 @@ static uint32_t frame_of(struct builder *b, char *text)
 
     for (char *save, *part = strtok_r(text, "+", &save); part; part = strtok_r(NULL, "+", &save))
         chain[n++] = place_of(b, part, &module);
-    frame = intern_frame(&b->in, &(struct frame){ .module = module, .address = address,
-                                                  .kind = *text == '[' ? FRAME_NOTE : 0 });
+    frame = intern_frame(&b->in, &(struct frame){ .module = module, .address = address });
     if (frame > known && strcmp(text, "?") != 0)
         sink_resolve(b->sink, frame, chain, n);
     return frame;
@@ -105,8 +104,14 @@ static void add_line(struct builder *b, char *line)
         time_ns = (uint64_t)(strtod(at + 1, NULL) * 1e9) + 1000;
     }
     m.thread = thread_of(b, line);
-    for (char *save, *f = strtok_r(stack, ";", &save); f; f = strtok_r(NULL, ";", &save))
-        m.stack = intern_stack(&b->in, m.stack, frame_of(b, f));
+    for (char *save, *f = strtok_r(stack, ";", &save); f; f = strtok_r(NULL, ";", &save)) {
+        if (*f == '[') {
+            f[strlen(f) - 1] = 0;
+            m.tags = intern_tag(&b->in, 0, TAG_WAIT, f + 1);
+        } else {
+            m.stack = intern_stack(&b->in, m.stack, frame_of(b, f));
+        }
+    }
     m.weight = strtol(weight + 1, NULL, 10);
     sample_ends_at(&m, time_ns, (uint64_t)m.weight);
     if (metric == b->wait)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyze/an_tags.h"
 #include "build_profile.h"
 #include "test.h"
 
@@ -21,6 +22,7 @@ static void make(struct made *m, const char *lines, bool with_waits)
 
     memset(m, 0, sizeof *m);
     m->p = build_profile(lines);
+    an_waits_draw(m->p);
     labels_init(&m->labels, m->p);
     CHECK_EQ(an_view_open(&v, m->p, NULL, with_waits ? AN_VIEW_BOTH : AN_VIEW_PLAIN, NULL), 0);
     timeline_build(&m->line, &v);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "analyze/an_tags.h"
 #include "analyze/an_filter.h"
 #include "analyze/an_flat.h"
 #include "analyze/an_group.h"
@@ -92,13 +93,18 @@ TEST(view_a_wait_belongs_to_the_function_that_waits)
     profile_free(p);
 }
 
-TEST(view_a_plain_wall_keeps_notes_and_idle_threads)
+TEST(view_a_plain_wall_keeps_idle_threads_and_waits_can_be_drawn)
 {
     struct profile *p = build_profile(pool);
     struct an_view v = view_of(p, "wall", AN_VIEW_PLAIN);
     struct an_symbols s;
     struct an_flat f;
+    size_t stacks;
 
+    an_waits_draw(p);
+    stacks = p->stack.n;
+    an_waits_draw(p); /* they are there already */
+    CHECK_EQ(p->stack.n, stacks);
     an_symbols_init(&s, p);
     an_flat_build(&f, &s, &v, AN_BY_FUNCTION);
     CHECK_EQ(f.all.weight, 2000);
