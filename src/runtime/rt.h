@@ -1,9 +1,9 @@
 /* rt.h - what the files of libfathom share.  All of it runs inside other people's programs:
  * libc only, no malloc, no stdio on the measuring side, errno kept.
  *
- * Locking: rt.lock (a spin lock that yields) guards sites, names, contexts and free pages;
- * rt.threads_lock the adding up of ended threads.  What a signal handler may run never waits
- * for a lock its own thread holds (rt_lock_unless_mine), and zones that go on wait for none.
+ * Locking: rt.lock guards sites, names, contexts and free pages; rt.threads_lock, taken before
+ * it, the adding up of ended threads.  What a signal handler may run never waits for a lock its
+ * own thread holds (tgt_lock_unless_held), and zones that go on wait for none.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_RUNTIME_RT_H
 #define FATHOM_RUNTIME_RT_H
@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #include "channel/live_read.h"
+#include "target/tgt_pool.h"
+#include "target/tgt_word.h"
 
 enum { RT_RULES = 32, RT_PATTERN = 64, RT_PATH = 512 };
 
@@ -24,19 +26,17 @@ struct rt_rule { /* a mode or a sampling rate asked for by pattern, for sites to
 
 struct rt { /* the one state of the library; file-level because zones need no handle */
     struct live_header *head; /* NULL until started */
-    uint64_t base;
-    uint32_t n_pages, trace_pages_max, memory_pages;
+    struct tgt_pool pool;
+    uint32_t trace_pages_max, memory_pages;
     uint64_t retired; /* pages left to the disk */
-    int fd;               /* of the live file, -1 when anonymous */
     char live_path[RT_PATH];
     bool all_traced; /* no known site is not */
     bool enabled, percentiles, keep_last, slow_clock;
     int mode;             /* for sites no rule names */
     double budget;        /* share, 0 = none */
-    uint64_t free_page;   /* list through the first word */
-    uint64_t free_count, trace_pages, allocated; /* allocated: file bytes made sure of */
+    uint64_t trace_pages;
     uint64_t threads;     /* list of struct live_thread */
-    uint32_t lock, threads_lock;
+    struct tgt_lock lock, threads_lock;
     uint64_t no_histogram; /* page that takes what is no duration */
     uint32_t string_at, string_page;
     struct fathom_site *site[LIVE_MAX_SITES + 1]; /* NULL: its library is gone */
@@ -45,16 +45,6 @@ struct rt { /* the one state of the library; file-level because zones need no ha
 };
 extern struct rt rt __attribute__((visibility("hidden")));
 
-void rt_lock(void);
-bool rt_trylock(void);          /* for what can as well be done another time */
-bool rt_lock_unless_mine(void); /* false: a handler has interrupted the holder */
-void rt_unlock(void);
-void rt_locks_forget(void); /* in a child: whoever held them is not there */
-/* Taken before rt.lock: no thread's part is added to another's while this is held. */
-void rt_lock_threads(void);
-bool rt_trylock_threads(void);
-void rt_unlock_threads(void);
-
 /* rt_region.c */
 struct rt_region_config {
     uint64_t bytes, memory; /* of the whole, and how much of it may stay in memory */
@@ -62,8 +52,6 @@ struct rt_region_config {
 };
 bool rt_region_on_disk(const char *path); /* and not in memory after all */
 int rt_region_map(const struct rt_region_config *c);
-/* A new file of BYTES with blocks for the first USED; its descriptor or -1. */
-int rt_region_file(const char *path, uint64_t bytes, uint64_t used);
 uint64_t rt_page(enum live_kind kind);  /* zeroed; 0 when the cap is reached */
 /* In two steps, for pages a reader must not see half made: take, fill, show. */
 uint64_t rt_page_take(void);
@@ -74,7 +62,6 @@ uint32_t rt_text(const char *text);     /* copy; a reference, 0 when NULL or no 
 uint32_t rt_name(const char *text);     /* small number, 0 = none or full.  Locked */
 const char *rt_name_text(uint32_t name);
 bool rt_page_is_done(uint64_t page); /* a full one of the trace */
-bool rt_have_blocks(uint64_t end); /* the file has its blocks up to END */
 void rt_lose(enum fathom_loss cause, uint64_t n);
 
 /* rt_site.c */
@@ -156,42 +143,9 @@ static inline uint64_t rt_fenced_cycles(void)
     return fathom_cycles();
 }
 
-static inline void rt_put(uint64_t *at, uint64_t x)
-{
-    __atomic_store_n(at, x, __ATOMIC_RELAXED);
-}
-
-static inline void rt_add(uint64_t *at, uint64_t x)
-{
-    rt_put(at, __atomic_load_n(at, __ATOMIC_RELAXED) + x);
-}
-
-/* The next two are one instruction on what the calling thread alone writes: a handler comes
- * before or after, never inside. */
-static inline void rt_bump(uint64_t *at, uint64_t x)
-{
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-    __asm__ volatile("addq %1, %0" : "+m"(*at) : "er"(x) : "cc");
-#else
-    __atomic_fetch_add(at, x, __ATOMIC_RELAXED);
-#endif
-}
-
-static inline bool rt_swap_if(uint64_t *at, uint64_t from, uint64_t to)
-{
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-    uint64_t was = from;
-
-    __asm__ volatile("cmpxchgq %2, %1" : "+a"(was), "+m"(*at) : "r"(to) : "cc", "memory");
-    return was == from;
-#else
-    return __atomic_compare_exchange_n(at, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-#endif
-}
-
 static inline void rt_fadd(uint64_t *at, double x)
 {
-    rt_put(at, live_bits(live_double(__atomic_load_n(at, __ATOMIC_RELAXED)) + x));
+    tgt_put(at, live_bits(live_double(__atomic_load_n(at, __ATOMIC_RELAXED)) + x));
 }
 
 /* rt_fadd where a handler may be at the same sum. */
@@ -201,7 +155,7 @@ static inline void rt_fbump(uint64_t *at, double x)
 
     do
         was = live_word(at);
-    while (!rt_swap_if(at, was, live_bits(live_double(was) + x)));
+    while (!tgt_swap_if(at, was, live_bits(live_double(was) + x)));
 }
 
 static inline bool rt_was_cleared(const struct live_thread *t)

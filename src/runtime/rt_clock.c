@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "base/clock.h"
 #include "channel/live_read.h"
+#include "target/tgt_guard.h"
 
 enum { TRIES = 7, PAIRS = 64, CHUNKS = 20, ENOUGH_NS = 2000000, NOTE_TICKS = 1 << 28 };
 
@@ -109,9 +109,9 @@ static struct live_cost cost_of(bool slow, bool fenced)
 static void keep_least(struct live_cost *to, struct live_cost c)
 {
     if (!to->pair || c.inner < to->inner)
-        rt_put(&to->inner, c.inner);
+        tgt_put(&to->inner, c.inner);
     if (!to->pair || c.pair < to->pair)
-        rt_put(&to->pair, c.pair);
+        tgt_put(&to->pair, c.pair);
 }
 
 /* Once at the start, and again at each report: a processor that was slow then costs less
@@ -143,19 +143,19 @@ void rt_clock_note(void)
     struct live_header *h = rt.head;
     uint64_t ticks = rt_ticks(), ns = 0, last = __atomic_load_n(&h->last_ticks, __ATOMIC_RELAXED);
 
-    if (ticks - last < NOTE_TICKS || !rt_trylock())
+    if (ticks - last < NOTE_TICKS || !tgt_lock_try(&rt.lock))
         return;
     read_both(&ticks, &ns);
-    rt_put(&h->last_ticks, ticks);
-    rt_put(&h->last_ns, ns);
-    rt_unlock();
+    tgt_put(&h->last_ticks, ticks);
+    tgt_put(&h->last_ns, ns);
+    tgt_unlock(&rt.lock);
 }
 
 void rt_clock_refine(void)
 {
     struct live_header *h = rt.head;
     uint64_t ticks = 0, ns = 0;
-    int saved = errno;
+    TGT_KEEP_ERRNO();
 
     read_both(&ticks, &ns);
     if (ns - h->start_ns < ENOUGH_NS) {
@@ -164,9 +164,8 @@ void rt_clock_refine(void)
         nanosleep(&t, NULL);
         read_both(&ticks, &ns);
     }
-    rt_lock();
-    rt_put(&h->last_ticks, ticks);
-    rt_put(&h->last_ns, ns);
-    rt_unlock();
-    errno = saved;
+    tgt_lock(&rt.lock);
+    tgt_put(&h->last_ticks, ticks);
+    tgt_put(&h->last_ns, ns);
+    tgt_unlock(&rt.lock);
 }

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/rt_rows.h"
+#include "target/tgt_guard.h"
 
 #define DEFAULT_BYTES ((uint64_t)64 << 20)
 #define DEFAULT_DISK ((uint64_t)1 << 30)
@@ -70,18 +70,18 @@ static int map_region(const struct fathom_config *c)
     rt.mode = c->mode ? c->mode : FATHOM_MODE_AGGREGATE;
     rt_thread_init();
     rt_fork_init();
-    rt_lock();
+    tgt_lock(&rt.lock);
     rt_sites_add_waiting();
-    rt_unlock();
+    tgt_unlock(&rt.lock);
     return 0;
 }
 
 static int enable(bool on)
 {
-    rt_lock();
+    tgt_lock(&rt.lock);
     rt.enabled = on;
     rt_sites_refresh();
-    rt_unlock();
+    tgt_unlock(&rt.lock);
     if (rt_sites_traced())
         rt_helper_start();
     return 0;
@@ -133,20 +133,20 @@ void fathom_clear(void)
 
     if (!rt.head)
         return;
-    rt_lock_threads();
-    rt_put(&rt.head->cleared_ticks, rt_ticks());
+    tgt_lock(&rt.threads_lock);
+    tgt_put(&rt.head->cleared_ticks, rt_ticks());
     __atomic_add_fetch(&rt.head->epoch, 1, __ATOMIC_SEQ_CST);
     for (int i = 0; i < FATHOM_LOST_CAUSES; i++)
-        rt_put(&rt.head->lost[i], 0);
+        tgt_put(&rt.head->lost[i], 0);
     for (struct live_thread *t = rt_first_thread(); t; t = rt_next_thread(t))
         if (t == own || __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == 2)
             rt_thread_reset(t, true);
-    rt_lock(); /* running threads find it at the end of their next zone */
+    tgt_lock(&rt.lock); /* running threads find it at the end of their next zone */
     for (struct live_thread *t = rt_first_thread(); t; t = rt_next_thread(t))
         if (t != own && __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) != 2)
             rt_thread_tell(t);
-    rt_unlock();
-    rt_unlock_threads();
+    tgt_unlock(&rt.lock);
+    tgt_unlock(&rt.threads_lock);
 }
 
 /* ---- Schedule ---- */
@@ -379,13 +379,12 @@ __attribute__((constructor(150))) static void load(void)
 {
     const char *profile = getenv("FATHOM_PROFILE"), *dir = getenv("FATHOM_RECORD_DIR");
     const struct format_name *f = NULL;
-    int saved = errno;
+    TGT_KEEP_ERRNO();
 
     if (profile && *profile && strcmp(profile, "0") != 0)
         f = read_profile(profile);
     if ((f || (dir && *dir)) && start_from_environment(f && f->trace) == 0)
         enable(true);
-    errno = saved;
 }
 
 /* A forked child writes files only, beside its parent's: PATH with its number put in. */

@@ -17,9 +17,9 @@ static uint32_t find_name(const char *text)
     for (uint32_t i = 1; i < n; i++)
         if (strcmp(rt_name_text(i), text) == 0)
             return i;
-    if (rt_lock_unless_mine()) {
+    if (tgt_lock_unless_held(&rt.lock)) {
         found = rt_name(text);
-        rt_unlock();
+        tgt_unlock(&rt.lock);
     }
     return found;
 }
@@ -136,11 +136,11 @@ static void note_repeat(struct live_ext *x, const struct fathom_op *op)
 
     for (int i = 0; i < 4; i++) {
         if (x->key[i] == key) {
-            rt_add(&x->repeats, 1);
+            tgt_add(&x->repeats, 1);
             return;
         }
     }
-    rt_put(&x->key[x->key_at++ % 4], key);
+    tgt_put(&x->key[x->key_at++ % 4], key);
 }
 
 /* Everything before the node is left: a handler with the same operation is then below it. */
@@ -218,11 +218,11 @@ void fathom_op_label(struct fathom_op *op, const char *label)
 
 static void set_value(struct live_ext *x, double value, bool first)
 {
-    rt_put(&x->last, live_bits(value));
+    tgt_put(&x->last, live_bits(value));
     if (first || value < live_double(x->low))
-        rt_put(&x->low, live_bits(value));
+        tgt_put(&x->low, live_bits(value));
     if (first || value > live_double(x->high))
-        rt_put(&x->high, live_bits(value));
+        tgt_put(&x->high, live_bits(value));
 }
 
 /* A handler that has interrupted an event gets a node of its own (a backend that is no name),
@@ -243,7 +243,7 @@ static struct fathom_node_ *event_node(struct live_thread *t, struct fathom_site
     if (n && cached)
         t->hot.cache[fathom_slot_(root, s)] = n;
     if (n && !n->hist && s->kind != LIVE_FRAME && s->kind != LIVE_LOCK_HOLD)
-        rt_put(&n->hist, rt.no_histogram); /* a report may read it */
+        tgt_put(&n->hist, rt.no_histogram); /* a report may read it */
     return n;
 }
 
@@ -295,7 +295,7 @@ void fathom_event_(struct fathom_site *s, double value, uint64_t id, const char 
         else
             bits = x->bytes; /* a trace shows the sum so far */
     }
-    rt_add(&n->count, 1);
+    tgt_add(&n->count, 1);
     if (is_traced(n, t) && s->kind == LIVE_INSTANT)
         rt_write(t, n, rt_ticks(), 0, NULL);
     else if (is_traced(n, t))
@@ -318,12 +318,12 @@ void fathom_pool_(struct fathom_site *s, int64_t bytes)
     enter(t);
     use = (n->count ? live_double(x->last) : 0) + (double)bytes;
     set_value(x, use, n->count == 0);
-    rt_add(&n->count, 1);
+    tgt_add(&n->count, 1);
     if (bytes > 0) {
         rt_fadd(&x->bytes, (double)bytes);
         x = in->parent ? rt_ext(t, in) : NULL;
         if (x) {
-            rt_bump(&x->allocs, 1);
+            tgt_bump(&x->allocs, 1);
             rt_fbump(&x->alloc_bytes, (double)bytes);
         }
     }
@@ -336,7 +336,7 @@ void fathom_pool_(struct fathom_site *s, int64_t bytes)
 
 static struct live_context *contexts(void)
 {
-    return (struct live_context *)(uintptr_t)(rt.base +
+    return (struct live_context *)(uintptr_t)(rt.pool.base +
                                               (uint64_t)rt.head->contexts_page * LIVE_PAGE);
 }
 
@@ -354,7 +354,7 @@ static uint32_t context_number(uint32_t parent, uint32_t name)
 {
     uint32_t found = find_context(parent, name), n;
 
-    if (found || !rt_lock_unless_mine())
+    if (found || !tgt_lock_unless_held(&rt.lock))
         return found;
     n = rt.head->n_contexts;
     found = find_context(parent, name);
@@ -363,7 +363,7 @@ static uint32_t context_number(uint32_t parent, uint32_t name)
         __atomic_store_n(&rt.head->n_contexts, n + 1, __ATOMIC_RELEASE);
         found = n;
     }
-    rt_unlock();
+    tgt_unlock(&rt.lock);
     return found;
 }
 
@@ -389,8 +389,8 @@ struct fathom_zone fathom_context_enter(fathom_context c)
     n = rt_child(t, t->hot.cur, &key);
     if (!n)
         return z;
-    rt_put(&n->hist, rt.no_histogram);
-    rt_add(&n->count, 1);
+    tgt_put(&n->hist, rt.no_histogram);
+    tgt_add(&n->count, 1);
     FATHOM_PUT_(t->hot.cur, n);
     z.node = n;
     return z;

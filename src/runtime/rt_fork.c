@@ -5,24 +5,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void before(void)
-{
-    rt_lock_threads();
-    rt_lock();
-}
-
-static void in_parent(void)
-{
-    rt_unlock();
-    rt_unlock_threads();
-}
+#include "target/tgt_fork.h"
 
 /* The pages the child goes on with, copied aside: those that name things, and the tree of
  * the thread that forked. */
@@ -47,72 +35,22 @@ static uint8_t *kinds(uint64_t base)
     return (uint8_t *)(uintptr_t)(base + LIVE_PAGE);
 }
 
-static uint32_t pages_used(void)
+static bool keeps(uint64_t page, void *own)
 {
-    return rt.head->next_page < rt.n_pages ? rt.head->next_page : rt.n_pages;
+    uint32_t i = (uint32_t)((page - rt.pool.base) / LIVE_PAGE);
+
+    return is_kept(page, kinds(rt.pool.base)[i], own);
 }
 
-/* Copy the kept pages to a packed place and back around the change of mapping. */
-static int replace_mapping(struct live_thread *own)
+/* What was not kept is zero now: readers must not take it for what it was. */
+static void forget_lost_pages(uint32_t used, struct live_thread *own)
 {
-    uint32_t used = pages_used(), n = 0, at = 0;
-    size_t bytes = (size_t)rt.n_pages * LIVE_PAGE;
-    uint8_t *copy, *table;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-    void *fresh;
+    uint8_t *kind = kinds(rt.pool.base);
 
-    table = mmap(NULL, used, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (table == MAP_FAILED)
-        return -1;
-    for (uint32_t i = 0; i < used; i++) {
-        table[i] = is_kept(rt.base + (uint64_t)i * LIVE_PAGE, kinds(rt.base)[i], own);
-        n += table[i];
-    }
-    copy = mmap(NULL, (size_t)n * LIVE_PAGE, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (copy == MAP_FAILED)
-        return -1;
     for (uint32_t i = 0; i < used; i++)
-        if (table[i])
-            memcpy(copy + (size_t)at++ * LIVE_PAGE,
-                   (void *)(uintptr_t)(rt.base + (uint64_t)i * LIVE_PAGE), LIVE_PAGE);
-    flags = (rt.fd >= 0 ? MAP_SHARED : flags) | MAP_FIXED | MAP_NORESERVE;
-    fresh = mmap((void *)(uintptr_t)rt.base, bytes, PROT_READ | PROT_WRITE, flags, rt.fd, 0);
-    if (fresh == MAP_FAILED)
-        return -1;
-    at = 0;
-    for (uint32_t i = 0; i < used; i++)
-        if (table[i])
-            memcpy((void *)(uintptr_t)(rt.base + (uint64_t)i * LIVE_PAGE),
-                   copy + (size_t)at++ * LIVE_PAGE, LIVE_PAGE);
-    munmap(copy, (size_t)n * LIVE_PAGE);
-    munmap(table, used);
-    return 0;
-}
-
-/* The rest of the fresh mapping is zeroes: what lies behind the last kept page was never
- * used, what lies between goes to the free list. */
-static void forget_lost_pages(const struct live_thread *own)
-{
-    uint32_t used = pages_used(), last = 0;
-    uint8_t *kind = kinds(rt.base);
-
-    rt.free_page = rt.free_count = rt.trace_pages = 0;
-    for (uint32_t i = 0; i < used; i++)
-        if (is_kept(rt.base + (uint64_t)i * LIVE_PAGE, kind[i], own))
-            last = i;
-    for (uint32_t i = 0; i < used; i++) {
-        uint64_t page = rt.base + (uint64_t)i * LIVE_PAGE;
-
-        if (is_kept(page, kind[i], own))
-            continue;
-        kind[i] = LIVE_FREE;
-        if (i < last) {
-            *(uint64_t *)(uintptr_t)page = rt.free_page;
-            rt.free_page = page;
-            rt.free_count++;
-        }
-    }
-    rt.head->next_page = last + 1;
+        if (!keeps(rt.pool.base + (uint64_t)i * LIVE_PAGE, own))
+            kind[i] = LIVE_FREE;
+    rt.trace_pages = 0;
 }
 
 static void keep_tree(struct live_thread *own)
@@ -151,33 +89,34 @@ static void child_path(char *path, size_t cap)
     snprintf(path, cap, "%s.%d", stem, (int)getpid());
 }
 
-static void open_child_file(void)
+/* The descriptor of the child's own live file; -1 when it has none. */
+static int open_child_file(uint32_t used)
 {
     char path[RT_PATH + 16];
+    int fd;
 
-    if (rt.fd < 0)
-        return;
-    close(rt.fd);
-    rt.allocated = 0;
+    if (rt.pool.fd < 0)
+        return -1;
+    close(rt.pool.fd);
     child_path(path, sizeof path);
     if (strlen(path) >= RT_PATH)
         path[0] = 0;
-    rt.fd = rt_region_file(path, (uint64_t)rt.n_pages * LIVE_PAGE,
-                           (uint64_t)pages_used() * LIVE_PAGE);
-    snprintf(rt.live_path, sizeof rt.live_path, "%.511s", rt.fd < 0 ? "" : path);
+    fd = tgt_pool_file(path, (uint64_t)rt.pool.n_pages * LIVE_PAGE, (uint64_t)used * LIVE_PAGE);
+    snprintf(rt.live_path, sizeof rt.live_path, "%.511s", fd < 0 ? "" : path);
+    return fd;
 }
 
 static void in_child(void)
 {
     struct live_thread *own = rt_of(fathom_thread_now_);
     struct live_header *h = rt.head;
+    uint32_t used;
 
-    rt_locks_forget();
     rt_helper_forget();
     if (!h)
         return;
-    open_child_file();
-    if (replace_mapping(own) < 0) {
+    used = tgt_pool_used(&rt.pool);
+    if (tgt_pool_renew(&rt.pool, open_child_file(used), keeps, own) < 0) {
         rt_stop_measuring(); /* nothing rather than into the parent's file */
         return;
     }
@@ -187,11 +126,13 @@ static void in_child(void)
     h->cleared_ticks = rt_ticks();
     h->epoch++;
     memset(h->lost, 0, sizeof h->lost);
-    forget_lost_pages(own);
+    forget_lost_pages(used, own);
     keep_tree(own);
 }
 
 void rt_fork_init(void)
 {
-    pthread_atfork(before, in_parent, in_child);
+    static const struct tgt_fork follow = { { &rt.threads_lock, &rt.lock }, in_child };
+
+    tgt_fork_follow(&follow);
 }

@@ -6,14 +6,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
+
+#include "target/tgt_guard.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -38,8 +38,8 @@ static uint32_t touch_ahead(uint32_t done, uint32_t next)
     if (done < next)
         done = next;
     while (done < next + AHEAD && done + STEP <= rt.trace_pages_max &&
-           rt_have_blocks((uint64_t)(done + STEP) * LIVE_PAGE)) {
-        touch(rt.base + (uint64_t)done * LIVE_PAGE, STEP);
+           tgt_pool_reserve(&rt.pool, (uint64_t)(done + STEP) * LIVE_PAGE)) {
+        touch(rt.pool.base + (uint64_t)done * LIVE_PAGE, STEP);
         done += STEP;
     }
     return done;
@@ -51,19 +51,19 @@ static void leave_to_disk(uint32_t first, uint32_t n)
 {
     uint64_t at = (uint64_t)first * LIVE_PAGE, bytes = (uint64_t)n * LIVE_PAGE;
 
-    if (n == 0 || madvise((void *)(uintptr_t)(rt.base + at), bytes, MADV_DONTNEED) < 0)
+    if (n == 0 || madvise((void *)(uintptr_t)(rt.pool.base + at), bytes, MADV_DONTNEED) < 0)
         return;
-    sync_file_range(rt.fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+    sync_file_range(rt.pool.fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
     __atomic_add_fetch(&rt.retired, n, __ATOMIC_RELAXED);
 }
 
 static uint32_t retire_behind(uint32_t at, uint32_t next)
 {
-    while (rt.fd >= 0 && at + STEP + rt.memory_pages / 2 <= next) {
+    while (rt.pool.fd >= 0 && at + STEP + rt.memory_pages / 2 <= next) {
         uint32_t end = at + STEP, from = at;
 
         for (; at < end; at++)
-            if (!rt_page_is_done(rt.base + (uint64_t)at * LIVE_PAGE)) {
+            if (!rt_page_is_done(rt.pool.base + (uint64_t)at * LIVE_PAGE)) {
                 leave_to_disk(from, at - from);
                 from = at + 1;
             }
@@ -97,23 +97,19 @@ static void *help(void *unused)
 
 void rt_helper_start(void)
 {
-    sigset_t all, old;
     pthread_attr_t attr;
     pthread_t id;
     uint32_t no = 0;
-    int saved = errno;
+    TGT_KEEP_ERRNO();
 
     if (!__atomic_compare_exchange_n(&running, &no, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    TGT_BLOCK_SIGNALS();
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     if (pthread_create(&id, &attr, help, NULL) != 0)
         __atomic_store_n(&running, 0, __ATOMIC_RELAXED);
     pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    errno = saved;
 }
 
 void rt_helper_forget(void)

@@ -34,9 +34,9 @@ uint64_t rt_ring_page(uint64_t next)
 
 struct fathom_node_ *rt_record_node(uint64_t word)
 {
-    uint64_t offset = ((word & 0xffffff) - (rt.base >> 7 & 0xffffff)) & 0xffffff;
+    uint64_t offset = ((word & 0xffffff) - (rt.pool.base >> 7 & 0xffffff)) & 0xffffff;
 
-    return (struct fathom_node_ *)(uintptr_t)(rt.base + (offset << 7));
+    return (struct fathom_node_ *)(uintptr_t)(rt.pool.base + (offset << 7));
 }
 
 /* ---- Folding ---- */
@@ -48,8 +48,8 @@ static uint64_t *histogram_of(struct live_thread *t, struct fathom_node_ *n)
     if (!page) {
         page = rt_page(LIVE_HISTOGRAM);
         if (!page)
-            rt_bump(&t->lost[FATHOM_LOST_UNTRACED], 1);
-        else if (!rt_swap_if(&n->hist, 0, page))
+            tgt_bump(&t->lost[FATHOM_LOST_UNTRACED], 1);
+        else if (!tgt_swap_if(&n->hist, 0, page))
             page = n->hist; /* a handler was faster; a page is lost */
     }
     return (uint64_t *)(uintptr_t)(page ? page : rt.no_histogram);
@@ -61,7 +61,7 @@ static void empty_page(uint64_t page)
 
 #ifdef __SANITIZE_THREAD__
     for (int i = 0; i < 2 * LIVE_RECORDS; i++)
-        rt_put(&r[i], 0);
+        tgt_put(&r[i], 0);
 #else
     memset(r, 0, LIVE_PAGE - LIVE_HEAD); /* readers take words as they come */
 #endif
@@ -115,10 +115,10 @@ static int add_long(uint64_t *hist, const uint64_t *r)
     uint64_t d = r[1] >> 24;
 
     if (d < LIVE_VALUE) {
-        rt_bump(&hist[live_bucket(d)], 1);
+        tgt_bump(&hist[live_bucket(d)], 1);
         return 0;
     }
-    rt_bump(&hist[live_bucket(d == LIVE_LONG ? r[2] : 0)], 1);
+    tgt_bump(&hist[live_bucket(d == LIVE_LONG ? r[2] : 0)], 1);
     return 2;
 }
 
@@ -140,14 +140,14 @@ static void add_to_histograms(struct live_thread *t, uint64_t page)
         if (FATHOM_RARE_(d >= LIVE_LONGEST))
             r += add_long(hist, r);
         else
-            rt_bump(&hist[live_bucket_of(d)], 1);
+            tgt_bump(&hist[live_bucket_of(d)], 1);
     }
 }
 
 void rt_fold(struct live_thread *t, uint64_t page)
 {
     if (t->trace_full && !chunk_at(page)->trace)
-        rt_bump(&t->lost[FATHOM_LOST_TRACE], count_dropped(page));
+        tgt_bump(&t->lost[FATHOM_LOST_TRACE], count_dropped(page));
     if (rt.percentiles)
         add_to_histograms(t, page);
     if (rt.percentiles || t->trace_full || chunk_at(page)->trace)
@@ -166,7 +166,7 @@ static uint64_t new_chunk(struct live_thread *t, bool trace)
     c->tid = t->tid;
     FATHOM_PUT_(c->name, t->name);
     c->trace = trace;
-    rt_put(&c->opened, rt_ticks());
+    tgt_put(&c->opened, rt_ticks());
     rt_page_show(page, LIVE_CHUNK);
     return page;
 }
@@ -176,7 +176,7 @@ static uint64_t scratch_page(struct live_thread *t)
     for (int i = 0; i < TRACE_SPARE; i++) {
         uint64_t page = t->spare[i];
 
-        if (page && rt_swap_if(&t->spare[i], page, 0))
+        if (page && tgt_swap_if(&t->spare[i], page, 0))
             return page;
     }
     return new_chunk(t, false);
@@ -199,12 +199,12 @@ static uint64_t oldest_page(struct live_thread *t)
 {
     uint64_t page = FATHOM_GET_(t->oldest), next = page ? chunk_at(page)->next : 0;
 
-    if (!next || !rt_swap_if(&t->oldest, page, next))
+    if (!next || !tgt_swap_if(&t->oldest, page, next))
         return 0;
-    rt_bump(&t->lost[FATHOM_LOST_TRACE], count_records(page));
+    tgt_bump(&t->lost[FATHOM_LOST_TRACE], count_records(page));
     rt_fold(t, page);
-    rt_put(&chunk_at(page)->opened, rt_ticks());
-    rt_put(&chunk_at(page)->next, 0);
+    tgt_put(&chunk_at(page)->opened, rt_ticks());
+    tgt_put(&chunk_at(page)->next, 0);
     return page;
 }
 
@@ -228,13 +228,13 @@ static void give_back(struct live_thread *t, uint64_t page)
     bool trace = chunk_at(page)->trace;
 
     for (int i = trace ? TRACE_SPARE : 0; i < (trace ? LIVE_SPARES : TRACE_SPARE); i++)
-        if (rt_swap_if(&t->spare[i], 0, page))
+        if (tgt_swap_if(&t->spare[i], 0, page))
             return;
     if (trace)
         __atomic_sub_fetch(&rt.trace_pages, 1, __ATOMIC_RELAXED);
-    if (rt_trylock()) {
+    if (tgt_lock_try(&rt.lock)) {
         rt_page_free(page);
-        rt_unlock();
+        tgt_unlock(&rt.lock);
     }
 }
 
@@ -289,7 +289,7 @@ void rt_fold_waiting(struct live_thread *t)
     for (int i = 0; i < LIVE_SPARES; i++) {
         uint64_t page = t->waiting[i];
 
-        if (page && rt_swap_if(&t->waiting[i], page, 0)) {
+        if (page && tgt_swap_if(&t->waiting[i], page, 0)) {
             rt_fold(t, page);
             give_back(t, page);
         }
@@ -300,7 +300,7 @@ void rt_fold_waiting(struct live_thread *t)
 static void finish_page(struct live_thread *t, uint64_t page, bool nested)
 {
     for (int i = 0; nested && i < LIVE_SPARES; i++)
-        if (rt_swap_if(&t->waiting[i], 0, page))
+        if (tgt_swap_if(&t->waiting[i], 0, page))
             return;
     rt_fold(t, page);
     give_back(t, page);
@@ -315,11 +315,11 @@ static bool turn_in_place(struct live_thread *t, bool nested)
     uint64_t *ring = &t->hot.ring[0], page = rt_ring_page(FATHOM_GET_(*ring));
 
     if (!page || nested) {
-        rt_bump(&t->lost[FATHOM_LOST_UNTRACED], 1);
+        tgt_bump(&t->lost[FATHOM_LOST_UNTRACED], 1);
         return false;
     }
     rt_fold(t, page);
-    rt_put(ring, page + LIVE_HEAD);
+    tgt_put(ring, page + LIVE_HEAD);
     return true;
 }
 
@@ -334,7 +334,7 @@ static uint64_t open_page(uint64_t *ring, uint64_t fresh)
         next = FATHOM_GET_(*ring);
         if (has_room(next))
             return LIVE_NO_PAGE;
-    } while (!rt_swap_if(ring, next, fresh + LIVE_HEAD));
+    } while (!tgt_swap_if(ring, next, fresh + LIVE_HEAD));
     return rt_ring_page(next);
 }
 
@@ -360,7 +360,7 @@ static bool turn_page(struct live_thread *t, int which, bool nested)
         rt_clock_note();
     }
     if (which) {
-        rt_put(full ? &chunk_at(full)->next : &t->oldest, fresh);
+        tgt_put(full ? &chunk_at(full)->next : &t->oldest, fresh);
     } else if (full) {
         finish_page(t, full, nested);
     }
@@ -374,7 +374,7 @@ static void step_back(uint64_t *ring)
     uint64_t next = FATHOM_GET_(*ring);
 
     if (!has_room(next))
-        rt_swap_if(ring, next, next - next % LIVE_PAGE);
+        tgt_swap_if(ring, next, next - next % LIVE_PAGE);
 }
 
 /* Put a record of one or two pairs of words down, turning the page when it is full. */
@@ -390,18 +390,18 @@ static void put_record(struct live_thread *t, struct fathom_node_ *n, uint64_t s
 
         if (has_room(at) && at % LIVE_PAGE + bytes <= LIVE_PAGE) {
             if (second) {
-                rt_put(&to[2], *second);
-                rt_put(&to[3], 0);
+                tgt_put(&to[2], *second);
+                tgt_put(&to[3], 0);
             }
-            rt_put(&to[1], word);
-            rt_put(&to[0], start);
+            tgt_put(&to[1], word);
+            tgt_put(&to[0], start);
             return;
         }
         step_back(ring);
         if (!turn_page(t, which, is_nested(t, n)))
             return;
     }
-    rt_bump(&t->lost[FATHOM_LOST_SIGNAL], 1);
+    tgt_bump(&t->lost[FATHOM_LOST_SIGNAL], 1);
 }
 
 void rt_write(struct live_thread *t, struct fathom_node_ *n, uint64_t start, uint64_t d,

@@ -303,6 +303,6 @@ uint64_t fathom_memory_bytes(void)
     if (!rt.head)
         return 0;
     pages = __atomic_load_n(&rt.head->next_page, __ATOMIC_RELAXED);
-    pages -= __atomic_load_n(&rt.free_count, __ATOMIC_RELAXED);
+    pages -= __atomic_load_n(&rt.pool.free_count, __ATOMIC_RELAXED);
     return (pages - __atomic_load_n(&rt.retired, __ATOMIC_RELAXED)) * LIVE_PAGE;
 }

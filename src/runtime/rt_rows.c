@@ -1,11 +1,11 @@
 /* rt_rows.c - see rt_rows.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_rows.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "runtime/rt.h"
+#include "target/tgt_guard.h"
 
 void rt_complain(const char *what, const char *about)
 {
@@ -24,18 +24,18 @@ void rt_complain(const char *what, const char *about)
  * not measured again then. */
 int rt_rows_take(struct zone_rows *r, bool per_thread)
 {
-    int saved = errno, rc;
+    int rc;
+    TGT_KEEP_ERRNO();
 
     if (!rt.head)
         return FATHOM_E_STATE;
     rt_clock_refine();
-    rt_lock();
+    tgt_lock(&rt.lock);
     if (rt.enabled)
         rt_clock_cost(rt.head);
-    rt_unlock();
-    rt_lock_threads();
-    rc = zone_rows_read(r, rt.head, (size_t)rt.n_pages * LIVE_PAGE, per_thread);
-    rt_unlock_threads();
-    errno = saved;
+    tgt_unlock(&rt.lock);
+    tgt_lock(&rt.threads_lock);
+    rc = zone_rows_read(r, rt.head, (size_t)rt.pool.n_pages * LIVE_PAGE, per_thread);
+    tgt_unlock(&rt.threads_lock);
     return rc;
 }

@@ -17,7 +17,7 @@ struct live_site *rt_site(uint32_t id)
     page = __atomic_load_n(&rt.head->site_page[(id - 1) / LIVE_SITES_PER_PAGE], __ATOMIC_ACQUIRE);
     if (!page)
         return NULL;
-    return (struct live_site *)(uintptr_t)(rt.base + (uint64_t)page * LIVE_PAGE) +
+    return (struct live_site *)(uintptr_t)(rt.pool.base + (uint64_t)page * LIVE_PAGE) +
            (id - 1) % LIVE_SITES_PER_PAGE;
 }
 
@@ -47,7 +47,7 @@ static bool matches(const char *pattern, const char *text)
 
 static const char *text_at(uint32_t ref)
 {
-    return ref ? (const char *)(uintptr_t)(rt.base + ref) : "";
+    return ref ? (const char *)(uintptr_t)(rt.pool.base + ref) : "";
 }
 
 static bool rule_fits(const struct rt_rule *r, const struct live_site *s)
@@ -115,7 +115,7 @@ static struct live_site *new_site(uint32_t *id)
 
         if (!fresh)
             return NULL;
-        __atomic_store_n(page, (uint32_t)((fresh - rt.base) / LIVE_PAGE), __ATOMIC_RELEASE);
+        __atomic_store_n(page, (uint32_t)((fresh - rt.pool.base) / LIVE_PAGE), __ATOMIC_RELEASE);
     }
     *id = at + 1;
     __atomic_store_n(&rt.head->n_sites, at + 1, __ATOMIC_RELEASE);
@@ -165,13 +165,13 @@ void rt_site_register(struct fathom_site *s)
 bool rt_site_usable(struct fathom_site *s)
 {
     if (FATHOM_GET_(s->mode) == 2) {
-        if (!rt_lock_unless_mine()) {
+        if (!tgt_lock_unless_held(&rt.lock)) {
             rt_lose(FATHOM_LOST_SIGNAL, 1);
             return false;
         }
         if (rt.head)
             rt_site_register(s);
-        rt_unlock();
+        tgt_unlock(&rt.lock);
     }
     return FATHOM_GET_(s->mode) & 1; /* 1 or 3 */
 }
@@ -214,11 +214,11 @@ void rt_site_demote(uint32_t id)
 {
     struct live_site *l = rt_site(id);
 
-    if (!l || l->demoted || !rt_trylock())
+    if (!l || l->demoted || !tgt_lock_try(&rt.lock))
         return;
     l->demoted = 1;
     rt_sites_refresh();
-    rt_unlock();
+    tgt_unlock(&rt.lock);
 }
 
 static int add_rule(const char *pattern, int mode, uint32_t sample)
@@ -228,13 +228,13 @@ static int add_rule(const char *pattern, int mode, uint32_t sample)
 
     if (!pattern || strlen(pattern) >= RT_PATTERN)
         return FATHOM_E_FORMAT;
-    rt_lock();
+    tgt_lock(&rt.lock);
     for (uint32_t i = 0; i < rt.n_rules; i++)
         if (!strcmp(rt.rule[i].pattern, pattern) && (rt.rule[i].mode < 0) == (mode < 0))
             r = &rt.rule[i];
     if (r == &rt.rule[rt.n_rules]) {
         if (rt.n_rules == RT_RULES) {
-            rt_unlock();
+            tgt_unlock(&rt.lock);
             return FATHOM_E_MEMORY;
         }
         rt.n_rules++;
@@ -247,7 +247,7 @@ static int add_rule(const char *pattern, int mode, uint32_t sample)
             n += rule_fits(r, rt_site(id));
         rt_sites_refresh();
     }
-    rt_unlock();
+    tgt_unlock(&rt.lock);
     if (rt_sites_traced())
         rt_helper_start();
     return n;
@@ -281,7 +281,7 @@ void fathom_sites_add_(struct fathom_site *from, struct fathom_site *to)
 {
     if (from == to)
         return;
-    rt_lock();
+    tgt_lock(&rt.lock);
     for (uint32_t i = 0; i < n_arrays; i++)
         if (arrays[i].from == from && arrays[i].to == to)
             goto out; /* every file of a library says it */
@@ -290,7 +290,7 @@ void fathom_sites_add_(struct fathom_site *from, struct fathom_site *to)
     for (struct fathom_site *s = from; s < to; s++)
         rt_site_register(s);
 out:
-    rt_unlock();
+    tgt_unlock(&rt.lock);
 }
 
 static void forget_nodes(struct live_thread *t, uintptr_t from, uintptr_t to)
@@ -348,7 +348,7 @@ void fathom_sites_remove_(const void *from, const void *to)
     }
     if (lo == hi)
         return;
-    rt_lock();
+    tgt_lock(&rt.lock);
     for (uint32_t i = 0; i < n_arrays; i++)
         if ((uintptr_t)arrays[i].from == lo)
             arrays[i--] = arrays[--n_arrays];
@@ -363,7 +363,7 @@ void fathom_sites_remove_(const void *from, const void *to)
     }
     for (struct live_thread *t = rt_first_thread(); t; t = rt_next_thread(t))
         forget_nodes(t, lo, hi);
-    rt_unlock();
+    tgt_unlock(&rt.lock);
 }
 
 /* Sites by name live in pages of their own; looked for by walking, as they are few. */
@@ -376,7 +376,7 @@ struct fathom_site *fathom_site_get(const char *name, const char *group, const c
 
     if (!name || rt_prepare() < 0)
         return NULL;
-    rt_lock();
+    tgt_lock(&rt.lock);
     for (uint32_t id = 1; id <= rt.head->n_sites; id++) {
         struct live_site *l = rt_site(id);
 
@@ -400,6 +400,6 @@ struct fathom_site *fathom_site_get(const char *name, const char *group, const c
     s->name = text_at(rt_site(s->id) ? rt_site(s->id)->name : 0);
     s->group = s->file = s->func = NULL;
 out:
-    rt_unlock();
+    tgt_unlock(&rt.lock);
     return s;
 }

@@ -3,12 +3,13 @@
  * room than one.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "target/tgt_guard.h"
 
 static pthread_key_t thread_key;
 static bool have_key;
@@ -86,7 +87,7 @@ struct live_thread *rt_thread_new(uint32_t tid)
     t->tid = tid;
     t->start_ticks = rt_ticks();
     t->random = t->start_ticks | 1;
-    rt_put(&t->epoch, __atomic_load_n(&rt.head->epoch, __ATOMIC_RELAXED));
+    tgt_put(&t->epoch, __atomic_load_n(&rt.head->epoch, __ATOMIC_RELAXED));
     root = rt_node_new(t, NULL, &root_key);
     if (!root) {
         __atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
@@ -100,8 +101,8 @@ struct live_thread *rt_thread_new(uint32_t tid)
 struct live_thread *rt_thread(void)
 {
     struct live_thread *t = rt_of(fathom_thread_now_);
-    int saved = errno;
     char name[16] = "";
+    TGT_KEEP_ERRNO();
 
     if (t || !rt.head)
         return t;
@@ -113,18 +114,16 @@ struct live_thread *rt_thread(void)
     t = rt_thread_new((uint32_t)syscall(SYS_gettid));
     if (!t) {
         rt_lose(FATHOM_LOST_THREAD, 1);
-        errno = saved;
         return NULL;
     }
-    if (rt_lock_unless_mine()) {
+    if (tgt_lock_unless_held(&rt.lock)) {
         FATHOM_PUT_(t->name, rt_name(name));
-        rt_unlock();
+        tgt_unlock(&rt.lock);
     }
     __atomic_store_n(&t->state, 1, __ATOMIC_RELEASE);
     fathom_thread_now_ = &t->hot; /* a handler's own, made meanwhile, stays in the report */
     if (have_key)
         pthread_setspecific(thread_key, t);
-    errno = saved;
     return t;
 }
 
@@ -135,14 +134,14 @@ void fathom_thread_name(const char *name)
 
     if (!t)
         return;
-    rt_lock();
+    tgt_lock(&rt.lock);
     FATHOM_PUT_(t->name, rt_name(name));
     page = rt_ring_page(FATHOM_GET_(t->hot.ring[0]));
     if (page)
         FATHOM_PUT_(chunk_at(page)->name, t->name);
     for (page = t->oldest; page; page = chunk_at(page)->next)
         FATHOM_PUT_(chunk_at(page)->name, t->name);
-    rt_unlock();
+    tgt_unlock(&rt.lock);
 }
 
 /* ---- Forgetting ---- */
@@ -150,19 +149,19 @@ void fathom_thread_name(const char *name)
 static void zero_words(uint64_t address, size_t bytes)
 {
     for (size_t i = 0; i < bytes / 8; i++)
-        rt_put((uint64_t *)(uintptr_t)address + i, 0);
+        tgt_put((uint64_t *)(uintptr_t)address + i, 0);
 }
 
 static void zero_node(struct fathom_node_ *n, struct live_thread *t)
 {
     if (t->tid == 0)
-        rt_put(&n->open, 0);
-    rt_put(&n->count, 0);
-    rt_put(&n->total, 0);
-    rt_put(&n->min, UINT64_MAX);
-    rt_put(&n->max, 0);
-    rt_put(&n->squares, 0);
-    rt_put(&n->first, 0);
+        tgt_put(&n->open, 0);
+    tgt_put(&n->count, 0);
+    tgt_put(&n->total, 0);
+    tgt_put(&n->min, UINT64_MAX);
+    tgt_put(&n->max, 0);
+    tgt_put(&n->squares, 0);
+    tgt_put(&n->first, 0);
     if (n->hist && n->hist != rt.no_histogram)
         zero_words(n->hist, LIVE_PAGE);
     if (n->ext)
@@ -174,12 +173,12 @@ static void zero_node(struct fathom_node_ *n, struct live_thread *t)
  * opens meanwhile hangs on the one or begins the other. */
 static void free_trace(struct live_thread *t, bool locked)
 {
-    bool free = rt_trylock(); /* a handler may be here: never wait */
+    bool free = tgt_lock_try(&rt.lock); /* a handler may be here: never wait */
     uint64_t page;
 
-    if (!free || (!locked && !rt_trylock_threads())) {
+    if (!free || (!locked && !tgt_lock_try(&rt.threads_lock))) {
         if (free)
-            rt_unlock();
+            tgt_unlock(&rt.lock);
         return;
     }
     page = __atomic_exchange_n(&t->oldest, 0, __ATOMIC_RELAXED);
@@ -191,9 +190,9 @@ static void free_trace(struct live_thread *t, bool locked)
         page = next;
         __atomic_sub_fetch(&rt.trace_pages, 1, __ATOMIC_RELAXED);
     }
-    rt_unlock();
+    tgt_unlock(&rt.lock);
     if (!locked)
-        rt_unlock_threads();
+        tgt_unlock(&rt.threads_lock);
 }
 
 static void each_node(struct live_thread *t,
@@ -237,7 +236,7 @@ void rt_thread_reset(struct live_thread *t, bool locked)
         epoch = __atomic_load_n(&rt.head->epoch, __ATOMIC_SEQ_CST);
         each_node(t, zero_node);
         for (int i = 0; i < FATHOM_LOST_CAUSES; i++)
-            rt_put(&t->lost[i], 0);
+            tgt_put(&t->lost[i], 0);
         free_trace(t, locked);
         zero_records(rt_ring_page(FATHOM_GET_(t->hot.ring[0])));
         for (int i = 0; i < LIVE_SPARES; i++)
@@ -287,16 +286,16 @@ static void add_ext(struct live_ext *to, const struct live_ext *from)
     size_t key_first = offsetof(struct live_ext, key) / 8;
     size_t value = offsetof(struct live_ext, last) / 8;
 
-    rt_add(&to->untimed, from->untimed);
-    rt_add(&to->allocs, from->allocs);
-    rt_add(&to->repeats, from->repeats);
+    tgt_add(&to->untimed, from->untimed);
+    tgt_add(&to->allocs, from->allocs);
+    tgt_add(&to->repeats, from->repeats);
     for (size_t i = 2; i < key_first; i++)
         rt_fadd(&a[i], live_double(b[i]));
     if (live_double(from->low) < live_double(to->low) || !to->last)
-        rt_put(&to->low, from->low);
+        tgt_put(&to->low, from->low);
     if (live_double(from->high) > live_double(to->high) || !to->last)
-        rt_put(&to->high, from->high);
-    rt_put(&a[value], b[value]);
+        tgt_put(&to->high, from->high);
+    tgt_put(&a[value], b[value]);
 }
 
 static void add_hist(struct fathom_node_ *to, struct fathom_node_ *from)
@@ -313,21 +312,21 @@ static void add_hist(struct fathom_node_ *to, struct fathom_node_ *from)
     a = (uint64_t *)(uintptr_t)to->hist;
     b = (uint64_t *)(uintptr_t)from->hist;
     for (int i = 0; i < LIVE_BUCKETS; i++)
-        rt_add(&a[i], b[i]);
+        tgt_add(&a[i], b[i]);
 }
 
 static void add_node(struct live_thread *t, struct fathom_node_ *to, struct fathom_node_ *from)
 {
     if (!to->count)
-        rt_put(&to->first, from->first);
-    rt_add(&to->count, from->count);
-    rt_add(&to->total, from->total);
+        tgt_put(&to->first, from->first);
+    tgt_add(&to->count, from->count);
+    tgt_add(&to->total, from->total);
     if (from->total > to->open)
-        rt_put(&to->open, from->total); /* an ended one has none open: the most of one thread */
+        tgt_put(&to->open, from->total); /* an ended one has none open: the most of one thread */
     if (from->min < to->min)
-        rt_put(&to->min, from->min);
+        tgt_put(&to->min, from->min);
     if (from->max > to->max)
-        rt_put(&to->max, from->max);
+        tgt_put(&to->max, from->max);
     rt_fadd(&to->squares, live_double(from->squares));
     if (from->hist == rt.no_histogram)
         to->hist = from->hist;
@@ -374,9 +373,9 @@ static void move_records(uint64_t page)
         if (!r[0])
             continue;
         to = rt_record_node(r[1])->open;
-        rt_put(&r[1], (r[1] & ~(uint64_t)0xffffff) | (to >> 7 & 0xffffff));
+        tgt_put(&r[1], (r[1] & ~(uint64_t)0xffffff) | (to >> 7 & 0xffffff));
         if (!to)
-            rt_put(&r[0], 0);
+            tgt_put(&r[0], 0);
         if (r[1] >> 24 >= LIVE_VALUE && i + 1 < LIVE_RECORDS) {
             i++;
             r += 2;
@@ -435,7 +434,7 @@ static void free_pages(struct live_thread *t)
 static void thread_end(void *arg)
 {
     struct live_thread *t = arg, *to;
-    int saved = errno;
+    TGT_KEEP_ERRNO();
 
     fathom_thread_now_ = NULL;
     gone = true;
@@ -446,10 +445,10 @@ static void thread_end(void *arg)
     rt_fold_waiting(t);
     if (rt_ring_page(t->hot.ring[0]))
         rt_fold(t, rt_ring_page(t->hot.ring[0]));
-    rt_lock_threads();
+    tgt_lock(&rt.threads_lock);
     to = ended_of(t->name);
     if (!to) {
-        rt_unlock_threads();
+        tgt_unlock(&rt.threads_lock);
         return; /* stays as it is: its room is lost, its data is not */
     }
     if (to->epoch != t->epoch)
@@ -458,15 +457,14 @@ static void thread_end(void *arg)
     move_trace(to, t);
     to->ended++;
     for (int i = 0; i < FATHOM_LOST_CAUSES; i++)
-        rt_add(&to->lost[i], t->lost[i]);
-    rt_lock();
+        tgt_add(&to->lost[i], t->lost[i]);
+    tgt_lock(&rt.lock);
     free_pages(t);
     __atomic_store_n(&t->node_page, 0, __ATOMIC_RELEASE); /* nobody walks what is free */
     t->root = t->ext_page = t->oldest = t->hot.ring[0] = t->hot.ring[1] = 0;
-    rt_unlock();
+    tgt_unlock(&rt.lock);
     __atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
-    rt_unlock_threads();
-    errno = saved;
+    tgt_unlock(&rt.threads_lock);
 }
 
 void rt_thread_init(void)

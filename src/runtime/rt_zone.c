@@ -27,7 +27,7 @@ static uint64_t new_page(struct live_thread *t, enum live_kind kind, uint64_t *l
     rt_page_show(page, kind);
     do
         head->next = *list;
-    while (!rt_swap_if(list, head->next, page));
+    while (!tgt_swap_if(list, head->next, page));
     return page;
 }
 
@@ -43,10 +43,10 @@ static uint64_t take_slot(struct live_thread *t, enum live_kind kind)
             at = new_page(t, kind, nodes ? &t->node_page : &t->ext_page);
             if (!at)
                 return 0;
-            rt_put(next, at + 2 * bytes); /* over a handler's page: its other slots stay empty */
+            tgt_put(next, at + 2 * bytes); /* over a handler's page: its other slots stay empty */
             return at + bytes;
         }
-    } while (!rt_swap_if(next, at, at + bytes));
+    } while (!tgt_swap_if(next, at, at + bytes));
     return at;
 }
 
@@ -74,7 +74,7 @@ struct fathom_node_ *rt_node_new(struct live_thread *t, struct fathom_node_ *par
     if (parent)
         do
             n->sibling = parent->child;
-        while (!rt_swap_if(&parent->child, n->sibling, (uint64_t)(uintptr_t)n));
+        while (!tgt_swap_if(&parent->child, n->sibling, (uint64_t)(uintptr_t)n));
     return n;
 }
 
@@ -111,7 +111,7 @@ struct fathom_node_ *fathom_child_(struct fathom_thread_ *hot, struct fathom_sit
 struct live_ext *rt_ext(struct live_thread *t, struct fathom_node_ *n)
 {
     if (!n->ext)
-        rt_swap_if(&n->ext, 0, take_slot(t, LIVE_EXTRAS)); /* not if a handler was faster */
+        tgt_swap_if(&n->ext, 0, take_slot(t, LIVE_EXTRAS)); /* not if a handler was faster */
     return (struct live_ext *)(uintptr_t)n->ext;
 }
 
@@ -151,8 +151,8 @@ struct fathom_zone rt_begin(struct live_thread *t, struct fathom_node_ *n)
 
         if (x && (special & LIVE_COUNTED || !is_turn(t, n, x))) {
             FATHOM_PUT_(n->open, 0);
-            rt_bump(&n->count, 1);
-            rt_bump(&x->untimed, 1);
+            tgt_bump(&n->count, 1);
+            tgt_bump(&x->untimed, 1);
             return z;
         }
     }

@@ -231,18 +231,6 @@ class Objects(unittest.TestCase):
         for name in ("malloc", "calloc", "free", "printf", "abort", "exit", "pthread_mutex_lock"):
             self.assertNotIn(name, self.allowed("runtime.allow"))
 
-    def test_a_zone_in_a_handler_calls_nothing_that_waits(self):
-        need("nm")
-        if "build-san" in str(BUILD):
-            self.skipTest("a sanitizer adds its own")
-        objects = sorted(BUILD.glob("src/runtime/libfathom.so*.p/rt_*.c.o"))
-        found = [o for o in objects if o.name in ("rt_zone.c.o", "rt_page.c.o", "rt_event.c.o")]
-        self.assertEqual(len(found), 3)
-        for path in found:
-            with self.subTest(path.name):
-                outside = {n for n in self.needed(path) if not n.startswith(("rt", "fathom_", "_GLOBAL_"))}
-                self.assertEqual(outside - self.allowed("signal.allow"), set())
-
     def test_only_public_names_are_exported(self):
         need("nm")
         text = subprocess.run(["nm", "-D", "--defined-only", program("libfathom.so")],
