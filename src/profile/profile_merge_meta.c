@@ -223,13 +223,6 @@ static void put_duration(const struct merge_meta *m, const char *key)
     put_u64(m, key, last - (first == SIZE_MAX ? 0 : moved_start(m, first)));
 }
 
-/* Keys with ids of modules in them. */
-static void put_nothing(const struct merge_meta *m, const char *key)
-{
-    (void)m;
-    (void)key;
-}
-
 static const struct rule {
     const char *key; /* ends in '*': all that begin so */
     void (*put)(const struct merge_meta *m, const char *key);
@@ -239,7 +232,7 @@ static const struct rule {
     { "duration_ns", put_duration },    { "date", put_date },
     { "rate_achieved", put_rate },      { "rate_asked", put_if_same },
     { "stack_bytes", put_if_same },     { "exit_status", put_most },
-    { "symbols.*", put_nothing },       { "*", put_list },
+    { "*", put_list },
 };
 
 static bool fits(const char *pattern, const char *key)
