@@ -186,7 +186,7 @@ static struct profile *make(uint32_t seed)
 
     intern_init(&in, profile_sink(p));
     for (uint32_t i = 0; i < seed % 5; i++)
-        intern_string(&in, "padding" + i, 7 - i);
+        intern_string(&in, &"padding"[i], 7 - i);
     for (int i = 0; i < 2; i++)
         metric[i != swap] = intern_metric(&in, &(struct metric){
             .name = intern_cstr(&in, i != swap ? "time" : "cpu"), .unit = intern_cstr(&in, "ns"),
