@@ -20,7 +20,7 @@ static _Atomic uint64_t clock_ns = 1000000000;
 
 int clock_gettime(clockid_t id, struct timespec *t)
 {
-    uint64_t now = clock_ns += 20;
+    uint64_t now = atomic_fetch_add(&clock_ns, 20) + 20;
 
     (void)id;
     t->tv_sec = (time_t)(now / 1000000000u);
@@ -30,7 +30,7 @@ int clock_gettime(clockid_t id, struct timespec *t)
 
 static void pass_ns(uint64_t ns)
 {
-    clock_ns += ns;
+    atomic_fetch_add(&clock_ns, ns);
 }
 
 static void share(void)
