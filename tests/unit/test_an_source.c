@@ -164,3 +164,23 @@ TEST(an_jumps_draws_a_loop)
     CHECK_STR(g[3], "    └─");
     free(g);
 }
+
+static struct an_instr jump_to(uint64_t at, uint64_t target)
+{
+    return (struct an_instr){ .d = { .address = at, .size = 2, .target = target,
+                                     .kind = target ? DISASM_JUMP : DISASM_OTHER } };
+}
+
+TEST(an_jumps_puts_short_jumps_nearest_to_the_code)
+{
+    const struct an_instr code[] = { jump_to(0, 8), jump_to(2, 6), jump_to(4, 4), jump_to(6, 0),
+                                     jump_to(8, 0) };
+    char (*gutter)[AN_JUMPS_BYTES] = an_jumps_draw(code, ARRAY_LEN(code));
+
+    CHECK_STR(gutter[0], "   ┌──");
+    CHECK_STR(gutter[1], "   │┌─");
+    CHECK_STR(gutter[2], "   ││ "); /* a jump to itself is not drawn */
+    CHECK_STR(gutter[3], "   │└▶");
+    CHECK_STR(gutter[4], "   └─▶");
+    free(gutter);
+}

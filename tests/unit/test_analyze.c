@@ -7,6 +7,8 @@
 #include "analyze/an_flat.h"
 #include "analyze/an_group.h"
 #include "analyze/an_list.h"
+#include "analyze/an_quality.h"
+#include "analyze/an_source.h"
 #include "build_profile.h"
 #include "test.h"
 
@@ -260,5 +262,60 @@ TEST(profile_sums_of_weights_cannot_overflow)
     CHECK(f.all.weight == INT64_MAX);
     an_flat_release(&f);
     an_symbols_release(&s);
+    profile_free(p);
+}
+
+TEST(an_levels_are_six_at_most)
+{
+    struct an_levels l;
+    struct err e = { 0 };
+
+    CHECK_EQ(an_levels_parse(&l, "process,thread,module,function,line,command", &e), 0);
+    CHECK_EQ(l.n, 6);
+    CHECK_EQ(an_levels_parse(&l, "process,thread,module,function,line,command,line", &e), -1);
+    CHECK_EQ(e.code, ERR_USAGE);
+}
+
+static const char *quality_of(const char *const (*meta)[2])
+{
+    struct profile *p = build_profile("app/main main 1\n");
+    struct out o = out_memory();
+
+    for (; (*meta)[0]; meta++)
+        sink_meta(profile_sink(p), (*meta)[0], (*meta)[1]);
+    an_quality_lines(p, &o);
+    return buf_text(&o.buf);
+}
+
+TEST(an_quality_says_rates_and_shares_of_the_right_whole)
+{
+    static const char *const meta[][2] = {
+        { "quality.samples", "1000" }, { "quality.lost", "7" }, { "rate_asked", "999" },
+        { "rate_achieved", "498.6" }, { "quality.stacks", "800" }, { "quality.complete", "600" },
+        { "quality.truncated", "50" }, { "quality.recorder_cpu_ns", "2000000" },
+        { "quality.target_cpu_ns", "200000000" }, { "quality.throttled", "3" }, { NULL, NULL },
+    };
+    const char *said = quality_of(meta);
+
+    CHECK(strstr(said, "1,000 samples"));
+    CHECK(strstr(said, "7 lost"));
+    CHECK(strstr(said, "499 of 999 Hz"));
+    CHECK(strstr(said, "75.0 %"));
+    CHECK(strstr(said, "50 cut"));
+    CHECK(strstr(said, "(1.0 %)"));
+    CHECK(strstr(said, "3 times"));
+}
+
+TEST(an_source_takes_a_name_with_its_parameters)
+{
+    struct profile *p = build_profile("app/main main;run(int) 5\napp/main main;runner 9\n"
+                                      "app/main main;run<int> 1\n");
+    struct an_source_query q = { p, an_view_of(p, 1) };
+    uint32_t id[4];
+
+    CHECK_EQ(an_source_named(&q, "run", id, 4), 2);
+    CHECK_STR(profile_string(p, p->function.v[id[0] - 1].name), "run(int)");
+    CHECK_STR(profile_string(p, p->function.v[id[1] - 1].name), "run<int>");
+    CHECK_EQ(an_source_named(&q, "runn", id, 4), 1); /* only then by a part of it */
     profile_free(p);
 }

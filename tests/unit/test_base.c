@@ -156,6 +156,20 @@ TEST(umap_counts_its_keys_and_forgets_them_when_cleared)
     umap_release(&m);
 }
 
+TEST(umap_clear_forgets_the_last_slot_too)
+{
+    struct umap m = { 0 };
+    uint64_t key = 0;
+
+    for (umap_put(&m, key, 1); !m.slot[m.mask].value; umap_put(&m, ++key, 1))
+        if (m.n == 20)
+            umap_clear(&m);
+    umap_clear(&m);
+    CHECK_EQ(umap_find(&m, key), 0);
+    CHECK_EQ(m.slot[m.mask].value, 0);
+    umap_release(&m);
+}
+
 TEST(arena_blocks_do_not_overlap)
 {
     struct arena a = { 0 };

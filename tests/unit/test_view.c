@@ -178,6 +178,7 @@ TEST(view_only_threads_that_wait_for_work_are_idle)
     CHECK_EQ(idle_in(BUSY "a/w start;clock_nanosleep;[sleep] 1000\n"), 1);
     /* one that waits for a lock is what the reader looks for */
     CHECK_EQ(idle_in(BUSY "a/w start;pthread_mutex_lock;lll;[futex] 1000\n"), 0);
+    CHECK_EQ(idle_in(BUSY "a/w start;block_on;park;[futex] 1000\n"), 1);
     CHECK_EQ(idle_in(BUSY "a/w start;fsync;[disk] 1000\n"), 0);
     /* it runs, or waits in several places */
     CHECK_EQ(idle_in(BUSY "a/w start;cond;[futex] 900\na/w start 100\n"), 0);
@@ -187,6 +188,27 @@ TEST(view_only_threads_that_wait_for_work_are_idle)
     /* what is left would tell nothing */
     CHECK_EQ(idle_in("a/m main;poll;[poll] 1000\na/dns start;work 10\n"), 0);
     CHECK_EQ(idle_in("a/m main;[child] 1000\nb/m main;[sleep] 1000\na/m main 1\n"), 0);
+}
+
+TEST(view_threads_come_busiest_first_and_idle_ones_last)
+{
+    struct profile *p = build_profile("a/m main;work 500\na/m main;write;[write] 100\n"
+                                      "a/n main;work 900\na/w start;cond;[futex] 2000\n");
+    struct an_view v = view_of(p, "wall", AN_VIEW_KINDS);
+    struct an_threads t;
+
+    an_threads_build(&t, &v);
+    CHECK_EQ(t.v.n, 3);
+    CHECK_EQ(t.v.v[0].thread, 2);
+    CHECK_EQ(t.v.v[1].thread, 1);
+    CHECK(t.v.v[2].idle && t.v.v[2].thread == 3);
+    CHECK_EQ(t.v.v[1].waiting, 100);
+    CHECK_EQ(t.v.v[0].waiting, 0);
+    CHECK_EQ(t.waiting, 100); /* without the idle one's */
+    CHECK_EQ(t.kind[0], 1400);
+    an_threads_release(&t);
+    an_view_release(&v);
+    profile_free(p);
 }
 
 TEST(view_a_filter_by_module_keeps_the_waits_of_its_functions)
