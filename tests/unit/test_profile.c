@@ -1,6 +1,7 @@
 /* test_profile.c - the model in memory and its sink.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include "profile/intern.h"
 #include "profile/joint.h"
 #include "profile/profile.h"
 
@@ -165,4 +166,129 @@ TEST(joints_are_found_by_thread_and_place)
     joint_put(&j, (struct joint){ 7, 0x401000, 0x7ffe0010 }, 5); /* called again from elsewhere */
     CHECK_EQ(joint_find(&j, (struct joint){ 7, 0x401000, 0x7ffe0010 }), 5);
     joint_release(&j);
+}
+
+TEST(intern_keeps_apart_what_differs_in_one_field)
+{
+    struct sink nowhere = { 0 };
+    struct intern in;
+    uint32_t name, linkage;
+
+    intern_init(&in, &nowhere);
+    name = intern_cstr(&in, "f");
+    linkage = intern_cstr(&in, "_Z1fv");
+    CHECK_EQ(intern_cstr(&in, ""), 0);
+    CHECK_EQ(intern_cstr(&in, NULL), 0);
+    CHECK_EQ(intern_cstr(&in, "f"), name);
+    CHECK_EQ(intern_function(&in, &(struct function){ .name = name }), 1);
+    CHECK_EQ(intern_function(&in, &(struct function){ .name = name, .linkage_name = linkage }), 2);
+    CHECK_EQ(intern_function(&in, &(struct function){ .name = name, .line = 3 }), 3);
+    CHECK_EQ(intern_function(&in, &(struct function){ .name = name }), 1);
+    CHECK_EQ(intern_module(&in, &(struct module){ .path = name, .kind = MODULE_FILE }), 1);
+    CHECK_EQ(intern_module(&in, &(struct module){ .path = name, .kind = MODULE_JIT }), 2);
+    CHECK_EQ(intern_module(&in, &(struct module){ .path = name, .kind = MODULE_FILE,
+                                                  .build_id = { 1 }, .build_id_size = 1 }), 3);
+    CHECK_EQ(intern_module(&in, &(struct module){ .path = name, .kind = MODULE_FILE }), 1);
+    CHECK_EQ(intern_frame(&in, &(struct frame){ .address = 5 }), 1);
+    CHECK_EQ(intern_frame(&in, &(struct frame){ .address = 5, .flags = FRAME_RETURN }), 2);
+    CHECK_EQ(intern_frame(&in, &(struct frame){ .address = 5, .kind = FRAME_KERNEL }), 3);
+    CHECK_EQ(intern_frame(&in, &(struct frame){ .address = 5 }), 1);
+    CHECK_EQ(intern_stack(&in, 0, 1), 1);
+    CHECK_EQ(intern_stack(&in, 1, 1), 2);
+    CHECK_EQ(intern_stack(&in, 0, 1), 1);
+    intern_release(&in);
+}
+
+TEST(profile_starts_with_its_first_sample_or_span)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+
+    sink_metric(s, &(struct metric){ 0 });
+    CHECK_EQ(profile_start_ns(p), 0);
+    sink_sample(s, &(struct sample){ .metric = 1, .start_ns = 500 });
+    sink_sample(s, &(struct sample){ .metric = 1 }); /* of no time */
+    sink_span(s, &(struct span){ .start_ns = 700 });
+    CHECK_EQ(profile_start_ns(p), 500);
+    sink_span(s, &(struct span){ .start_ns = 300 });
+    CHECK_EQ(profile_start_ns(p), 300);
+    sink_meta(s, "start_ns", "100");
+    CHECK_EQ(profile_start_ns(p), 100);
+    profile_free(p);
+}
+
+TEST(profile_meta_numbers_fall_back)
+{
+    struct profile *p = profile_new();
+
+    sink_meta(profile_sink(p), "n", "12.5");
+    sink_meta(profile_sink(p), "text", "many");
+    sink_meta(profile_sink(p), "n", "13");
+    CHECK(profile_meta_number(p, "n", -1) == 13); /* the last value holds */
+    CHECK(profile_meta_number(p, "text", -1) == -1);
+    CHECK(profile_meta_number(p, "none", -1) == -1);
+    CHECK_EQ(p->meta.n, 2);
+    profile_free(p);
+}
+
+TEST(joint_finds_only_the_very_place)
+{
+    struct joints j;
+
+    joint_init(&j);
+    joint_put(&j, (struct joint){ .thread = 1, .pc = 0x1000, .sp = 0x7000 }, 5);
+    CHECK_EQ(joint_find(&j, (struct joint){ .thread = 1, .pc = 0x1000, .sp = 0x7000 }), 5);
+    for (uint32_t i = 0; i < 1 << 17; i++) /* every slot is looked at */
+        if (joint_find(&j, (struct joint){ .thread = 2, .pc = 0x1000, .sp = 0x7000 + i }))
+            test_fail(__FILE__, __LINE__, "found another thread's place at %u", i);
+    joint_release(&j);
+}
+
+TEST(profile_weights_are_cut_before_their_sum_overflows)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+
+    sink_metric(s, &(struct metric){ 0 });
+    sink_sample(s, &(struct sample){ .metric = 1, .weight = INT64_MAX - 10 });
+    sink_sample(s, &(struct sample){ .metric = 1, .weight = -4 });
+    sink_sample(s, &(struct sample){ .metric = 1, .weight = 100 });
+    sink_sample(s, &(struct sample){ .metric = 1, .weight = 100 });
+    CHECK_EQ(p->sample.v[0].weight, INT64_MAX - 10);
+    CHECK_EQ(p->sample.v[1].weight, -4);
+    CHECK_EQ(p->sample.v[2].weight, 6);
+    CHECK_EQ(p->sample.v[3].weight, 0);
+    profile_free(p);
+}
+
+TEST(profile_repairs_names_and_takes_updates_field_by_field)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+
+    sink_string(s, "a\xff" "b", 3);
+    CHECK_STR(profile_string(p, 1), "a\xef\xbf\xbd" "b");
+    sink_process(s, &(struct process){ .pid = 7, .start_ns = 10 });
+    sink_thread(s, &(struct thread){ .process = 1, .tid = 8, .start_ns = 20 });
+    sink_update_thread(s, 1, &(struct thread){ .end_ns = 90 });
+    CHECK_EQ(p->thread.v[0].start_ns, 20);
+    CHECK_EQ(p->thread.v[0].end_ns, 90);
+    CHECK_EQ(p->thread.v[0].tid, 8);
+    sink_update_process(s, 1, &(struct process){ .end_ns = 80 });
+    CHECK_EQ(p->process.v[0].start_ns, 10);
+    CHECK_EQ(p->process.v[0].end_ns, 80);
+    CHECK_EQ(p->process.v[0].pid, 7);
+    profile_free(p);
+}
+
+TEST(profile_refuses_a_sample_of_no_metric)
+{
+    struct profile *p = profile_new();
+    struct err e = { 0 };
+
+    sink_metric(profile_sink(p), &(struct metric){ 0 });
+    sink_sample(profile_sink(p), &(struct sample){ .weight = 1 });
+    CHECK_EQ(p->sample.n, 0);
+    CHECK_EQ(sink_end(profile_sink(p), &e), -1);
+    profile_free(p);
 }
