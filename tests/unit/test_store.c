@@ -517,6 +517,7 @@ TEST(store_keeps_a_whole_build_id_and_counts_its_own_bytes)
 {
     struct out o = out_memory();
     struct module m = { .kind = MODULE_FILE, .build_id_size = sizeof m.build_id };
+    struct module shorter = { .kind = MODULE_FILE, .build_id_size = sizeof m.build_id - 1 };
     struct store_writer *w;
     struct store_damage d;
     struct err e = { 0 };
@@ -526,10 +527,12 @@ TEST(store_keeps_a_whole_build_id_and_counts_its_own_bytes)
     out_str(&o, "before");
     w = store_writer_to(&o);
     sink_module(store_writer_sink(w), &m);
+    sink_module(store_writer_sink(w), &shorter);
     CHECK_EQ(sink_end(store_writer_sink(w), &e), 0);
     CHECK_EQ(store_writer_bytes(w), o.buf.n - strlen("before"));
     p = read_back(o.buf.data + strlen("before"), o.buf.n - strlen("before"), &d);
-    CHECK(p && p->module.n == 1);
+    CHECK(p && p->module.n == 2);
+    CHECK_EQ(p->module.v[1].build_id_size, sizeof m.build_id - 1);
     CHECK_EQ(p->module.v[0].build_id_size, sizeof m.build_id);
     CHECK_EQ(memcmp(p->module.v[0].build_id, m.build_id, sizeof m.build_id), 0);
     profile_free(p);
