@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/an_tags.h"
+
 static bool is_number(const char *word, int64_t number)
 {
     char text[24];
@@ -181,8 +183,48 @@ static int parse_time(const struct profile *p, const char *text, struct span_ns 
     return 0;
 }
 
+/* Mark the sets whose pair of the key of WORD has its value. */
+static void mark_tags(const struct profile *p, const char *word, unsigned char *fits)
+{
+    size_t n = strcspn(word, "=");
+    char *key = mem_strndup(word, n);
+    uint32_t *with = an_tags_with(p, key);
+
+    for (uint32_t set = 1; set <= p->tag.n; set++)
+        fits[set] |= with[set] &&
+                     (!word[n] || an_tag_is(p, &p->tag.v[with[set] - 1], word + n + 1));
+    free(with);
+    free(key);
+}
+
+static bool same_key(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+
+    return n == strcspn(b, "=") && memcmp(a, b, n) == 0;
+}
+
+/* By tag set; [0] is for samples without tags.  Values of one key are alternatives, and each key
+ * that is named must fit. */
+static unsigned char *pick_tags(const struct profile *p, const struct opt_list *words)
+{
+    unsigned char *pass = mem_alloc(p->tag.n + 1), *fits = mem_alloc(p->tag.n + 1);
+
+    memset(pass, 1, p->tag.n + 1);
+    for (size_t i = 0; i < words->n; i++) {
+        memset(fits, 0, p->tag.n + 1);
+        for (size_t k = 0; k < words->n; k++)
+            if (same_key(words->v[i], words->v[k]))
+                mark_tags(p, words->v[k], fits);
+        for (size_t set = 0; set <= p->tag.n; set++)
+            pass[set] &= fits[set];
+    }
+    free(fits);
+    return pass;
+}
+
 struct verdict {
-    const unsigned char *threads, *stacks;
+    const unsigned char *threads, *stacks, *tags;
     unsigned char need; /* flags a stack must have */
     struct span_ns time;
 };
@@ -191,8 +233,8 @@ static bool passes(const struct sample *m, const struct verdict *v)
 {
     unsigned char flags = v->stacks[m->stack];
 
-    return v->threads[m->thread] && (flags & v->need) == v->need && !(flags & EXCLUDED) &&
-           m->start_ns >= v->time.from && m->start_ns <= v->time.to;
+    return v->threads[m->thread] && v->tags[m->tags] && (flags & v->need) == v->need &&
+           !(flags & EXCLUDED) && m->start_ns >= v->time.from && m->start_ns <= v->time.to;
 }
 
 static int drop_others(struct profile *p, const struct verdict *v, struct err *e)
@@ -211,13 +253,13 @@ static int drop_others(struct profile *p, const struct verdict *v, struct err *e
 static bool is_empty(const struct an_filter *f)
 {
     return !f->process.n && !f->thread.n && !f->module.n && !f->function.n && !f->exclude.n &&
-           !f->time;
+           !f->tag.n && !f->time;
 }
 
 int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e)
 {
     struct patterns wanted = { 0 }, unwanted = { 0 };
-    unsigned char *threads, *functions, *frames, *stacks;
+    unsigned char *threads, *functions, *frames, *stacks, *tags;
     struct verdict v = { .need = (f->function.n ? MATCHES : 0) | (f->module.n ? IN_MODULE : 0) };
     int rc = -1;
 
@@ -229,8 +271,10 @@ int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e)
         functions = judge_functions(p, &wanted, &unwanted);
         frames = judge_frames(p, f, functions);
         v.stacks = stacks = judge_stacks(p, frames);
+        v.tags = tags = pick_tags(p, &f->tag);
         rc = drop_others(p, &v, e);
         free(threads);
+        free(tags);
         free(functions);
         free(frames);
         free(stacks);

@@ -15,6 +15,7 @@ struct an_filter { /* zeroed: everything passes.  Several values of one kind are
     struct opt_list module;   /* part of the path of the module the sample was taken in */
     struct opt_list function; /* extended regular expressions: one function of the stack matches */
     struct opt_list exclude;  /* the same: none matches */
+    struct opt_list tag;      /* "KEY=VALUE", or "KEY": one value of each key named fits */
     const char *time;         /* "A-B" in seconds from the start; either may be missing */
 };
 

@@ -22,7 +22,7 @@ double an_share_pct(int64_t weight, const struct an_sum *all);
 struct interval an_share_interval(int64_t weight, const struct an_sum *all);
 
 enum an_by { AN_BY_FUNCTION, AN_BY_LINE, AN_BY_MODULE, AN_BY_THREAD, AN_BY_PROCESS,
-             AN_BY_COMMAND };
+             AN_BY_COMMAND, AN_BY_TAG };
 
 struct an_row {
     const char *name;  /* of the function, never NULL; the module's by module */

@@ -6,28 +6,65 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/an_tags.h"
+
 static const char *const by_names[] = {
     [AN_BY_FUNCTION] = "function", [AN_BY_LINE] = "line",       [AN_BY_MODULE] = "module",
     [AN_BY_THREAD] = "thread",     [AN_BY_PROCESS] = "process", [AN_BY_COMMAND] = "command",
 };
+static const char tag_prefix[] = "tag:";
 
-const char *an_by_name(enum an_by by)
+const char *an_level_name(const struct an_levels *l, size_t level, char text[AN_TAG_KEY + 8])
 {
-    return by_names[by];
+    if (l->by[level] != AN_BY_TAG)
+        return by_names[l->by[level]];
+    snprintf(text, AN_TAG_KEY + 8, "%s%s", tag_prefix, l->key[level]);
+    return text;
+}
+
+static bool find_level(struct an_levels *l, const char *word, size_t n)
+{
+    size_t prefix = strlen(tag_prefix);
+
+    for (size_t i = 0; i < ARRAY_LEN(by_names); i++)
+        if (strlen(by_names[i]) == n && memcmp(by_names[i], word, n) == 0) {
+            l->by[l->n] = (enum an_by)i;
+            return true;
+        }
+    if (n <= prefix || n - prefix >= AN_TAG_KEY || memcmp(word, tag_prefix, prefix) != 0)
+        return false;
+    l->by[l->n] = AN_BY_TAG;
+    memcpy(l->key[l->n], word + prefix, n - prefix);
+    return true;
 }
 
 static int parse_level(struct an_levels *l, const char *word, size_t n, struct err *e)
 {
-    for (size_t i = 0; i < ARRAY_LEN(by_names); i++)
-        if (strlen(by_names[i]) == n && memcmp(by_names[i], word, n) == 0) {
-            if (l->n == AN_GROUP_LEVELS)
-                return err_set(e, ERR_USAGE, "--by: more than %d levels", AN_GROUP_LEVELS);
-            l->by[l->n++] = (enum an_by)i;
-            return 0;
-        }
+    if (l->n == AN_GROUP_LEVELS)
+        return err_set(e, ERR_USAGE, "--by: more than %d levels", AN_GROUP_LEVELS);
+    if (find_level(l, word, n)) {
+        l->n++;
+        return 0;
+    }
     err_set(e, ERR_USAGE, "--by: there is no \"%.*s\"", (int)n, word);
-    err_hint(e, "command, process, thread, module, function and line are known, joined by commas");
+    err_hint(e, "command, process, thread, module, function, line and tag:KEY are known, joined by "
+                "commas");
     return -1;
+}
+
+int an_levels_check(const struct an_levels *l, const struct profile *p, struct err *e)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        struct buf keys = { 0 };
+
+        if (l->by[i] != AN_BY_TAG || an_tags_keys(p, l->key[i], &keys))
+            continue;
+        err_set(e, ERR_MISSING, "the profile has no tag \"%s\"", l->key[i]);
+        err_hint(e, "it has: %s", keys.n ? buf_text(&keys) : "none");
+        buf_release(&keys);
+        return -1;
+    }
+    return 0;
 }
 
 int an_levels_parse(struct an_levels *l, const char *text, struct err *e)
@@ -74,6 +111,8 @@ struct keys {
     VEC(struct an_group) item; /* name, function, line */
     const struct an_symbols *s;
     const struct an_view *v;
+    const struct an_levels *levels;
+    uint32_t *pair[AN_GROUP_LEVELS]; /* by tag set, of levels by tag */
     struct an_groups *g;
 };
 
@@ -102,10 +141,32 @@ static const char *process_name(struct keys *k, const struct process *x, bool wi
     return with_id ? named_id(k, name, x->pid) : *name ? name : "?";
 }
 
-static struct an_group describe(struct keys *k, enum an_by by, const struct sample *m,
+/* The pair of M that LEVEL groups by, NULL when it has none. */
+static const struct tag *tag_of(const struct keys *k, size_t level, const struct sample *m)
+{
+    uint32_t pair = k->pair[level][m->tags];
+
+    return pair ? &k->s->profile->tag.v[pair - 1] : NULL;
+}
+
+static const char *tag_name(struct keys *k, const struct tag *t)
+{
+    struct buf text = { 0 };
+    const char *copy;
+
+    if (!t)
+        return "[no tag]";
+    an_tag_value(k->s->profile, t, &text);
+    copy = arena_strndup(&k->g->arena, buf_text(&text), text.n);
+    buf_release(&text);
+    return copy;
+}
+
+static struct an_group describe(struct keys *k, size_t level, const struct sample *m,
                                 const struct leaf *l)
 {
     const struct profile *p = k->s->profile;
+    enum an_by by = k->levels->by[level];
     const struct thread *t = m->thread ? &p->thread.v[m->thread - 1] : NULL;
     const struct an_symbol *y = &k->s->symbol.v[l->symbol];
     const char *module = an_module_name(p, l->module);
@@ -119,6 +180,8 @@ static struct an_group describe(struct keys *k, enum an_by by, const struct samp
     case AN_BY_COMMAND:
         return (struct an_group){
             .name = process_name(k, process_of(p, m), by == AN_BY_PROCESS) };
+    case AN_BY_TAG:
+        return (struct an_group){ .name = tag_name(k, tag_of(k, level, m)) };
     case AN_BY_MODULE:
         return (struct an_group){ .name = *module ? module : "[unknown]" };
     case AN_BY_LINE:
@@ -130,7 +193,12 @@ static struct an_group describe(struct keys *k, enum an_by by, const struct samp
     }
 }
 
-static uint64_t identity(const struct keys *k, enum an_by by, const struct sample *m,
+static uint64_t tag_identity(const struct tag *t)
+{
+    return t ? hash_pair((uint64_t)t->text << 32 | t->unit, (uint64_t)t->value) | 1 : 0;
+}
+
+static uint64_t identity(const struct keys *k, size_t level, const struct sample *m,
                          const struct leaf *l)
 {
     const struct profile *p = k->s->profile;
@@ -138,7 +206,8 @@ static uint64_t identity(const struct keys *k, enum an_by by, const struct sampl
     /* the inlined and the ordinary form of a function are one */
     uint64_t function = y->function ? y->function : 1ull << 33 | l->symbol;
 
-    switch (by) {
+    switch (k->levels->by[level]) {
+    case AN_BY_TAG: return tag_identity(tag_of(k, level, m));
     case AN_BY_THREAD: return m->thread;
     case AN_BY_PROCESS: return m->thread ? p->thread.v[m->thread - 1].process : 0;
     case AN_BY_COMMAND: return process_of(p, m) ? process_of(p, m)->name + 1ull : 0;
@@ -148,14 +217,14 @@ static uint64_t identity(const struct keys *k, enum an_by by, const struct sampl
     }
 }
 
-static uint32_t key_of(struct keys *k, enum an_by by, const struct sample *m,
+static uint32_t key_of(struct keys *k, size_t level, const struct sample *m,
                        const struct leaf *l)
 {
-    uint64_t id = hash_pair(identity(k, by, m, l), (uint64_t)by + 1);
+    uint64_t id = hash_pair(identity(k, level, m, l), (uint64_t)level + 1);
     uint32_t key = umap_find(&k->seen, id);
 
     if (!key) {
-        vec_push(&k->item, describe(k, by, m, l));
+        vec_push(&k->item, describe(k, level, m, l));
         key = (uint32_t)k->item.n;
         umap_put(&k->seen, id, key);
     }
@@ -184,14 +253,13 @@ static void add_cost(struct cost *c, const struct sample *m, unsigned kind, stru
 }
 
 static void add_sample(struct keys *k, struct trie *t, struct costs *costs,
-                       const struct an_levels *levels, const struct sample *m, unsigned kind,
-                       uint32_t stack)
+                       const struct sample *m, unsigned kind, uint32_t stack)
 {
     struct leaf l = leaf_of(k->s, stack);
     uint32_t at = 0;
 
-    for (size_t i = 0; i < levels->n; i++) {
-        at = trie_child(t, at, key_of(k, levels->by[i], m, &l));
+    for (size_t i = 0; i < k->levels->n; i++) {
+        at = trie_child(t, at, key_of(k, i, m, &l));
         while (costs->node.n < t->node.n)
             vec_push(&costs->node, ((struct cost){ 0 }));
         add_cost(&costs->node.v[at], m, kind, &k->g->arena);
@@ -253,11 +321,13 @@ void an_groups_build(struct an_groups *g, const struct an_symbols *s, const stru
                      const struct an_levels *levels)
 {
     const struct profile *p = s->profile;
-    struct keys k = { .s = s, .v = v, .g = g };
+    struct keys k = { .s = s, .v = v, .levels = levels, .g = g };
     struct costs costs = { 0 };
     struct trie t = { 0 };
 
     *g = (struct an_groups){ .all = an_sum_of(v) };
+    for (size_t i = 0; i < levels->n; i++)
+        k.pair[i] = levels->by[i] == AN_BY_TAG ? an_tags_with(p, levels->key[i]) : NULL;
     trie_init(&t);
     vec_push(&costs.node, ((struct cost){ 0 }));
     for (size_t i = 0; i < p->sample.n; i++) {
@@ -265,13 +335,15 @@ void an_groups_build(struct an_groups *g, const struct an_symbols *s, const stru
         unsigned kind;
 
         if (an_view_takes(v, &p->sample.v[i], &stack, &kind))
-            add_sample(&k, &t, &costs, levels, &p->sample.v[i], kind, stack);
+            add_sample(&k, &t, &costs, &p->sample.v[i], kind, stack);
     }
     put_down(g, &k, &t, &costs);
     trie_release(&t);
     vec_release(&costs.node);
     vec_release(&k.item);
     umap_release(&k.seen);
+    for (size_t i = 0; i < levels->n; i++)
+        free(k.pair[i]);
 }
 
 void an_groups_release(struct an_groups *g)

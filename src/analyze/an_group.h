@@ -7,15 +7,19 @@
 #include "analyze/an_flat.h"
 #include "base/trie.h"
 
-enum { AN_GROUP_LEVELS = 6 };
+enum { AN_GROUP_LEVELS = 6, AN_TAG_KEY = 64 };
 
 struct an_levels {
     enum an_by by[AN_GROUP_LEVELS];
+    char key[AN_GROUP_LEVELS][AN_TAG_KEY]; /* of AN_BY_TAG */
     size_t n;
 };
-/* "process,module,function" */
+/* "process,module,function", "tag:lock,function" */
 int an_levels_parse(struct an_levels *l, const char *text, struct err *e);
-const char *an_by_name(enum an_by by);
+/* ERR_MISSING when P has no tag of a key that L groups by. */
+int an_levels_check(const struct an_levels *l, const struct profile *p, struct err *e);
+/* "module", "tag:lock"; TEXT is for the latter. */
+const char *an_level_name(const struct an_levels *l, size_t level, char text[AN_TAG_KEY + 8]);
 
 struct an_group {
     const char *name;   /* of the group, without those it is in */

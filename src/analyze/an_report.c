@@ -158,6 +158,8 @@ int an_report_build(struct an_report *r, struct an_view *v, const struct an_repo
 {
     *r = (struct an_report){ .query = q, .view = v, .p = v->profile };
     result_init(&r->result);
+    if (an_levels_check(&q->levels, r->p, e) < 0)
+        return -1;
     for (size_t i = 0; i < q->levels.n; i++)
         v->all_threads |= q->levels.by[i] == AN_BY_THREAD;
     v->all_threads |= q->idle;

@@ -162,9 +162,11 @@ static int64_t index_of(uint32_t parent)
 
 static void put_group(struct an_report *r, struct result_table *t, const struct an_group *g)
 {
+    char by[AN_TAG_KEY + 8];
+
     result_cell(t, result_uint(g->depth));
     result_cell(t, result_int(index_of(g->parent)));
-    result_cell(t, result_text(an_by_name(r->query->levels.by[g->depth])));
+    result_cell(t, result_text(an_level_name(&r->query->levels, g->depth, by)));
     result_cell(t, result_text(g->name));
     result_cell(t, result_text(file_of(r, g->function)));
     result_cell(t, result_uint(g->line));

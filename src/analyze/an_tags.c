@@ -19,6 +19,24 @@ uint32_t *an_tags_with(const struct profile *p, const char *key)
     return with;
 }
 
+bool an_tags_keys(const struct profile *p, const char *key, struct buf *all)
+{
+    struct umap seen = { 0 };
+    bool found = false;
+
+    for (size_t i = 0; i < p->tag.n; i++) {
+        const char *own = profile_string(p, p->tag.v[i].key);
+
+        if (umap_find(&seen, p->tag.v[i].key))
+            continue;
+        umap_put(&seen, p->tag.v[i].key, 1);
+        found |= strcmp(own, key) == 0;
+        buf_printf(all, "%s%s", all->n ? ", " : "", own);
+    }
+    umap_release(&seen);
+    return found;
+}
+
 void an_tag_value(const struct profile *p, const struct tag *t, struct buf *out)
 {
     if (t->text)

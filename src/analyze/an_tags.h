@@ -13,6 +13,8 @@
 /* By tag set id ([0]: none): the pair of the set with KEY, as an id of P->tag; 0 when it has none.
  * For free(). */
 uint32_t *an_tags_with(const struct profile *p, const char *key);
+/* Does any set have KEY?  Appends the keys there are to ALL, joined by commas. */
+bool an_tags_keys(const struct profile *p, const char *key, struct buf *all);
 /* A pair's value as text, "futex" or "64 bytes", appended to OUT. */
 void an_tag_value(const struct profile *p, const struct tag *t, struct buf *out);
 /* Is VALUE the pair's value?  A number may be given without its unit. */

@@ -95,7 +95,7 @@ static const struct option report_options[] = {
     { OPT_STR, 0, "callers", offsetof(struct report_args, callers), "FUNC",
       "who calls FUNC, as a tree" },
     { OPT_STR, 'b', "by", offsetof(struct report_args, by), "LIST",
-      "group by command, process, thread, module, function, line" },
+      "group by command, process, thread, module, function, line, tag:KEY" },
     { OPT_STR, 's', "sort", offsetof(struct report_args, sort), "COLUMN",
       "self (default), total, samples, function, module" },
     { OPT_U64, 'n', "rows", offsetof(struct report_args, rows), "ROWS",

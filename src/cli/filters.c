@@ -14,6 +14,8 @@ const struct option filters_options[] = {
       "only samples with a matching function on their stack" },
     { OPT_LIST, 0, "exclude", offsetof(struct filters, samples.exclude), "REGEX",
       "no samples with a matching function on their stack" },
+    { OPT_LIST, 0, "tag", offsetof(struct filters, samples.tag), "KEY[=VALUE]",
+      "only samples with that tag" },
     { OPT_STR, 0, "time", offsetof(struct filters, samples.time), "A-B",
       "only from A to B seconds after the start" },
     { OPT_STR, 'm', "metric", offsetof(struct filters, metric), "NAME",

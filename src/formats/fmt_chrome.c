@@ -5,6 +5,7 @@
 
 #include "formats/chrome.h"
 #include "formats/formats.h"
+#include "formats/tags.h"
 #include "formats/trace.h"
 #include "text/json.h"
 
@@ -66,10 +67,12 @@ static void put_call(struct trace_writer *t, const struct trace_call *c)
     begin_event(j, "X", c->name, w->track.pid, w->track.tid);
     microseconds(j, "ts", c->start_ns);
     microseconds(j, "dur", c->duration_ns);
-    if (*c->detail) {
+    if (*c->detail || c->tags) {
         json_key(j, "args");
         json_object(j);
-        json_put_str(j, CHROME_DETAIL, c->detail);
+        if (*c->detail)
+            json_put_str(j, CHROME_DETAIL, c->detail);
+        tags_put_json(j, t->p, c->tags);
         json_end_object(j);
     }
     json_end_object(j);

@@ -9,6 +9,7 @@
 
 #include "formats/firefox_tables.h"
 #include "formats/formats.h"
+#include "formats/tags.h"
 #include "formats/timeline.h"
 
 enum { VERSION = 54, GECKO_VERSION = 24 };
@@ -84,9 +85,12 @@ static void put_samples(struct writer *w, const struct timeline_item *v, size_t 
     json_end_object(j);
 }
 
-static void put_marker_data(struct json *j, const char *detail)
+static void put_marker_data(struct json *j, const struct profile *p, const struct span *s)
 {
+    const char *detail = profile_string(p, s->detail);
+
     json_object(j);
+    tags_put_json(j, p, s->tags);
     json_put_str(j, "type", "zone");
     if (*detail)
         json_put_str(j, "detail", detail);
@@ -105,7 +109,7 @@ static void put_markers(struct writer *w, uint32_t thread)
     json_object(j);
     json_put_u64(j, "length", n);
     firefox_column(j, "category", n, json_u64(j, 0));
-    firefox_column(j, "data", n, put_marker_data(j, profile_string(p, s[own[i]].detail)));
+    firefox_column(j, "data", n, put_marker_data(j, p, &s[own[i]]));
     firefox_column(j, "name", n,
                    json_u64(j, firefox_string(&w->t, profile_string(p, s[own[i]].name))));
     firefox_column(j, "startTime", n, json_num(j, milliseconds(w, s[own[i]].start_ns), 6));

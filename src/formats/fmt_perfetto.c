@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "formats/formats.h"
 #include "formats/protobuf.h"
+#include "formats/tags.h"
 #include "formats/trace.h"
 #include "profile/intern.h"
 
@@ -20,6 +21,10 @@ enum {
     INTERNED_NAME = 2,
     NAME_ID = 1,
     NAME_TEXT = 2,
+    EVENT_ANNOTATION = 4,
+    ANNOTATION_INT = 4,
+    ANNOTATION_TEXT = 6,
+    ANNOTATION_NAME = 10,
     EVENT_TYPE = 9,
     EVENT_NAME_ID = 10,
     EVENT_TRACK = 11,
@@ -83,9 +88,28 @@ static uint64_t name_id(struct writer *w, const char *name)
     return id;
 }
 
+static void put_annotations(struct writer *w, uint32_t set)
+{
+    const struct profile *p = w->trace.p;
+    const struct tag *v[TAGS_MOST];
+    size_t n = tags_of(p, set, v);
+
+    while (n--) {
+        size_t at = pb_begin(&w->b, EVENT_ANNOTATION);
+        const char *key = profile_string(p, v[n]->key), *text = profile_string(p, v[n]->text);
+
+        pb_text(&w->b, ANNOTATION_NAME, key, strlen(key));
+        if (v[n]->text)
+            pb_text(&w->b, ANNOTATION_TEXT, text, strlen(text));
+        else
+            pb_u64(&w->b, ANNOTATION_INT, (uint64_t)v[n]->value);
+        pb_end(&w->b, at);
+    }
+}
+
 /* NAME is NULL for the end of a call. */
 static void put_event(struct writer *w, uint64_t time, uint64_t track, uint64_t type,
-                      const char *name)
+                      const char *name, uint32_t tags)
 {
     size_t packet = pb_begin(&w->b, TRACE_PACKET), event;
     uint64_t id = name ? name_id(w, name) : 0;
@@ -98,6 +122,7 @@ static void put_event(struct writer *w, uint64_t time, uint64_t track, uint64_t 
     pb_u64(&w->b, EVENT_TYPE, type);
     pb_u64(&w->b, EVENT_TRACK, track);
     pb_opt_u64(&w->b, EVENT_NAME_ID, id);
+    put_annotations(w, tags);
     pb_end(&w->b, event);
     pb_end(&w->b, packet);
     flush(w);
@@ -107,7 +132,7 @@ static void put_event(struct writer *w, uint64_t time, uint64_t track, uint64_t 
 static void end_until(struct writer *w, uint64_t time)
 {
     while (w->open.n && w->open.v[w->open.n - 1] <= time)
-        put_event(w, w->open.v[--w->open.n], w->track, SLICE_END, NULL);
+        put_event(w, w->open.v[--w->open.n], w->track, SLICE_END, NULL, 0);
 }
 
 static uint64_t process_track(struct writer *w, const struct trace_track *t)
@@ -164,7 +189,7 @@ static void put_call(struct trace_writer *trace, const struct trace_call *c)
     end_until(w, c->start_ns);
     if (w->open.n && end > w->open.v[w->open.n - 1])
         end = w->open.v[w->open.n - 1]; /* calls on a track must nest */
-    put_event(w, c->start_ns, w->track, SLICE_BEGIN, c->name);
+    put_event(w, c->start_ns, w->track, SLICE_BEGIN, c->name, c->tags);
     vec_push(&w->open, end);
 }
 

@@ -60,7 +60,7 @@ static void write_spans(struct trace_writer *w, bool *has_spans)
         has_spans[s->thread] = true;
         w->call(w, &(struct trace_call){ profile_string(p, s->name),
                                          profile_string(p, s->detail), s->start_ns,
-                                         s->duration_ns, 0 });
+                                         s->duration_ns, 0, s->tags });
     }
     free(v);
 }

@@ -16,6 +16,7 @@ struct trace_call {
     const char *name, *detail; /* detail "" when none */
     uint64_t start_ns, duration_ns;
     uint32_t depth; /* of calls below it on the same track; spans are 0 */
+    uint32_t tags;  /* of a span */
 };
 
 struct trace_track {

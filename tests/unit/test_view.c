@@ -119,7 +119,7 @@ TEST(view_trees_and_groups_divide_waiting_from_running)
 {
     struct profile *p = build_profile(pool);
     struct an_view v = view_of(p, NULL, AN_VIEW_KINDS);
-    struct an_levels by = { { AN_BY_THREAD }, 1 };
+    struct an_levels by = { .by = { AN_BY_THREAD }, .n = 1 };
     int64_t *self, *wait, *kinds, *callers, *waiting;
     struct an_symbols s;
     struct an_groups g;

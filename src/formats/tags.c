@@ -1,0 +1,38 @@
+/* tags.c - see tags.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "formats/tags.h"
+
+static bool is_in(const struct tag *const *v, size_t n, uint32_t key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i]->key == key)
+            return true;
+    return false;
+}
+
+size_t tags_of(const struct profile *p, uint32_t set, const struct tag **out)
+{
+    size_t n = 0;
+
+    for (; set && n < TAGS_MOST; set = p->tag.v[set - 1].parent) {
+        const struct tag *t = &p->tag.v[set - 1];
+
+        if (!is_in(out, n, t->key))
+            out[n++] = t;
+    }
+    return n;
+}
+
+void tags_put_json(struct json *j, const struct profile *p, uint32_t set)
+{
+    const struct tag *v[TAGS_MOST];
+    size_t n = tags_of(p, set, v);
+
+    while (n--) {
+        const char *key = profile_string(p, v[n]->key);
+
+        if (v[n]->text)
+            json_put_str(j, key, profile_string(p, v[n]->text));
+        else
+            json_put_i64(j, key, v[n]->value);
+    }
+}
