@@ -299,7 +299,7 @@ static void add_unnamed(struct an_report *r)
         result_cell(t, result_text(u->source));
         result_cell(t, result_text(u->advice));
     }
-    t->before = "\nmodules without full symbols\n";
+    t->title = "modules without full symbols";
     t->text_rows = r->all.samples ? UNNAMED_ROWS : 0;
     if (list.v.n > UNNAMED_ROWS)
         t->after = result_printf(&r->result, "... %s more; --json lists all\n",

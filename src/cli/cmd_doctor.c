@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/doctor_print.h"
+#include "doctor/doc_result.h"
 #include "text/progress.h"
 
 struct doctor_args {
@@ -56,7 +56,7 @@ static int check(const struct doctor_args *a, const struct opts_rest *rest, stru
     return check_flags(a, e);
 }
 
-static int find_out(struct doctor_findings *f, const struct doctor_args *a,
+static int find_out(struct doc_findings *f, const struct doctor_args *a,
                     const struct opts_rest *rest, struct progress *line, struct err *e)
 {
     if (!a->measure && !a->overhead && !a->flags && !rest->n) {
@@ -83,7 +83,7 @@ static int find_out(struct doctor_findings *f, const struct doctor_args *a,
     return a->overhead ? doc_overhead(&f->costs, rest->command, a->rounds, tell_run, line, e) : 0;
 }
 
-static void release(struct doctor_findings *f)
+static void release(struct doc_findings *f)
 {
     doc_facts_release(&f->machine);
     doc_facts_release(&f->cpu);
@@ -94,11 +94,21 @@ static void release(struct doctor_findings *f)
     vec_release(&f->costs.v);
 }
 
+static void print(const struct doc_findings *f, bool json, struct out *o)
+{
+    struct term term = term_of(STDOUT_FILENO);
+    struct result r;
+
+    result_init(&r);
+    doc_result(f, &r);
+    result_print(&r, json ? RESULT_AS_JSON : RESULT_AS_TEXT, o, &term);
+    result_release(&r);
+}
+
 static int doctor_run(void *args, const struct opts_rest *rest, struct err *e)
 {
     const struct doctor_args *a = args;
-    struct doctor_findings f = { 0 };
-    struct term term = term_of(STDOUT_FILENO);
+    struct doc_findings f = { 0 };
     struct out o = out_fd(STDOUT_FILENO);
     struct progress line;
     int rc;
@@ -108,10 +118,8 @@ static int doctor_run(void *args, const struct opts_rest *rest, struct err *e)
     progress_init(&line, STDERR_FILENO);
     rc = find_out(&f, a, rest, &line, e);
     progress_clear(&line);
-    if (rc == 0 && a->json)
-        doctor_json(&f, &o);
-    else if (rc == 0)
-        doctor_text(&f, &o, &term);
+    if (rc == 0)
+        print(&f, a->json, &o);
     if (out_close(&o, rc == 0 ? e : NULL) < 0)
         rc = -1;
     release(&f);

@@ -107,7 +107,7 @@ struct result_value result_rows(struct result *r, const struct result_column *co
                                 struct result_table **made)
 {
     *made = new_table(r, NULL, columns, n);
-    return (struct result_value){ .kind = RESULT_ROWS, .rows = *made };
+    return result_rows_of(*made);
 }
 
 void result_cell(struct result_table *t, struct result_value v)
@@ -123,6 +123,11 @@ void result_show(struct result_table *t, const char *shown)
 void result_style(struct result_table *t, enum term_style s)
 {
     t->cell.v[t->cell.n - 1].style = s;
+}
+
+void result_below(struct result_table *t, const char *text)
+{
+    t->cell.v[t->cell.n - 1].below = arena_strndup(t->arena, text, strlen(text));
 }
 
 size_t result_count(const struct result_table *t)

@@ -65,6 +65,7 @@ struct result_column {
 struct result_cell {
     struct result_value value;
     const char *shown; /* for people; NULL: made from the value */
+    const char *below; /* for people: in a line of its own below it; NULL: nothing */
     enum term_style style;
 };
 
@@ -75,6 +76,7 @@ struct result_table {
     struct arena *arena;
     VEC(struct result_cell) cell;
     /* Text: what stands before and after the table, and how many rows are shown of it. */
+    const char *title; /* in bold, with an empty line above; NULL: none */
     const char *before, *after;
     size_t text_rows; /* SIZE_MAX: all */
     int indent;
@@ -124,6 +126,11 @@ static inline struct result_value result_text(const char *s)
 {
     return (struct result_value){ .kind = RESULT_TEXT, .s = s };
 }
+/* The rows of T inside an object. */
+static inline struct result_value result_rows_of(struct result_table *t)
+{
+    return (struct result_value){ .kind = RESULT_ROWS, .rows = t };
+}
 struct result_value result_list(struct result *r);
 struct result_value result_object(struct result *r);
 /* Append to a list (KEY NULL) or an object. */
@@ -143,12 +150,11 @@ void result_cell(struct result_table *t, struct result_value v);
 /* The last cell: what people see instead ("" for nothing), copied; and how. */
 void result_show(struct result_table *t, const char *shown);
 void result_style(struct result_table *t, enum term_style s);
+void result_below(struct result_table *t, const char *text); /* the last cell: a line below it */
 size_t result_count(const struct result_table *t); /* rows */
 
 enum result_form { RESULT_AS_TEXT, RESULT_AS_JSON, RESULT_AS_CSV };
 void result_print(const struct result *r, enum result_form form, struct out *o,
                   const struct term *term);
-/* A table alone, for a text that has more around it. */
-void result_print_table(const struct result_table *t, struct out *o, const struct term *term);
 
 #endif

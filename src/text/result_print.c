@@ -39,29 +39,62 @@ static bool is_in_text(const struct result_column *c, const struct term *term)
     return c->title && (!term->width || term->width >= c->min_width);
 }
 
-void result_print_table(const struct result_table *t, struct out *o, const struct term *term)
+static void add_cells(struct table *text, const struct result_table *t, size_t row,
+                      const struct term *term)
+{
+    struct human h;
+
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const struct result_cell *c = &t->cell.v[row * t->n_columns + i];
+
+        if (!is_in_text(&t->column[i], term))
+            continue;
+        table_text(text, c->shown ? c->shown : usual_text(&c->value, &h));
+        table_style(text, c->style);
+    }
+}
+
+/* The line below a row, where a cell has one. */
+static void add_below(struct table *text, const struct result_table *t, size_t row,
+                      const struct term *term)
+{
+    const struct result_cell *c = &t->cell.v[row * t->n_columns];
+    bool any = false;
+
+    for (size_t i = 0; i < t->n_columns; i++)
+        any = any || c[i].below;
+    for (size_t i = 0; any && i < t->n_columns; i++)
+        if (is_in_text(&t->column[i], term))
+            table_text(text, c[i].below ? c[i].below : "");
+}
+
+static void print_table(const struct result_table *t, struct out *o, const struct term *term)
 {
     struct table_column columns[COLUMNS_MOST];
     size_t n = 0, rows = result_count(t);
     struct table text;
-    struct human h;
 
     for (size_t i = 0; i < t->n_columns; i++)
         if (is_in_text(&t->column[i], term))
             columns[n++] = (struct table_column){ t->column[i].title, t->column[i].kind };
     table_init(&text, columns, n);
     text.indent = t->indent;
-    rows = rows < t->text_rows ? rows : t->text_rows;
-    for (size_t i = 0; i < rows * t->n_columns; i++) {
-        const struct result_cell *c = &t->cell.v[i];
-
-        if (!is_in_text(&t->column[i % t->n_columns], term))
-            continue;
-        table_text(&text, c->shown ? c->shown : usual_text(&c->value, &h));
-        table_style(&text, c->style);
+    for (size_t i = 0; i < rows && i < t->text_rows; i++) {
+        add_cells(&text, t, i, term);
+        add_below(&text, t, i, term);
     }
     table_print(&text, o, term);
     table_release(&text);
+}
+
+static void print_title(const char *title, struct out *o, const struct term *term)
+{
+    if (o->written + o->buf.n)
+        out_char(o, '\n');
+    term_begin(term, o, TERM_BOLD);
+    out_str(o, title);
+    term_end(term, o, TERM_BOLD);
+    out_char(o, '\n');
 }
 
 static void print_text(const struct result *r, struct out *o, const struct term *term)
@@ -72,8 +105,10 @@ static void print_text(const struct result *r, struct out *o, const struct term 
 
         if (!t->text_rows || !result_count(t))
             continue;
+        if (t->title)
+            print_title(t->title, o, term);
         out_str(o, t->before);
-        result_print_table(t, o, term);
+        print_table(t, o, term);
         out_str(o, t->after);
     }
     out_add(o, r->tail.data, r->tail.n);

@@ -135,3 +135,28 @@ TEST(result_csv_of_an_empty_table_has_its_titles)
     out_close(&o, NULL);
     result_release(&r);
 }
+
+TEST(result_text_has_titles_and_lines_below_cells)
+{
+    static const struct result_column two[] = { { "", "name", TABLE_TEXT },
+                                                { "", "value", TABLE_TEXT } };
+    struct term term = { 0 };
+    struct out o = out_memory();
+    struct result r;
+
+    result_init(&r);
+    for (int i = 0; i < 2; i++) {
+        struct result_table *t = result_table(&r, i ? "b" : "a", two, ARRAY_LEN(two));
+
+        t->title = i ? "second" : "first";
+        t->indent = 2;
+        result_cell(t, result_text("key"));
+        result_cell(t, result_bool(i));
+        if (i)
+            result_below(t, "-> change it");
+    }
+    result_print(&r, RESULT_AS_TEXT, &o, &term);
+    CHECK_STR(buf_text(&o.buf), "first\n  key  no\n\nsecond\n  key  yes\n       -> change it\n");
+    out_close(&o, NULL);
+    result_release(&r);
+}

@@ -1,16 +1,15 @@
-/* doctor_print.h - the doctor's findings for people and for programs.
+/* doc_result.h - the doctor's findings as a result to print.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FATHOM_CLI_DOCTOR_PRINT_H
-#define FATHOM_CLI_DOCTOR_PRINT_H
+#ifndef FATHOM_DOCTOR_DOC_RESULT_H
+#define FATHOM_DOCTOR_DOC_RESULT_H
 
 #include "doctor/doc_flags.h"
 #include "doctor/doc_measure.h"
 #include "doctor/doc_overhead.h"
 #include "doctor/doctor.h"
-#include "text/json.h"
-#include "text/term.h"
+#include "text/result.h"
 
-struct doctor_findings { /* what was asked for; the rest is empty */
+struct doc_findings { /* what was asked for; the rest is empty */
     struct doc_facts machine, cpu, tools;
     struct doc_rungs rungs;
     const char *target; /* the binary or process, NULL when none */
@@ -23,7 +22,6 @@ struct doctor_findings { /* what was asked for; the rest is empty */
     const char *profile, *lang; /* --flags; lang NULL: all */
 };
 
-void doctor_text(const struct doctor_findings *f, struct out *o, const struct term *t);
-void doctor_json(const struct doctor_findings *f, struct out *o);
+void doc_result(const struct doc_findings *f, struct result *r);
 
 #endif
