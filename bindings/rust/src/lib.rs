@@ -13,8 +13,9 @@
 //! readings of the clock.  Zones end in the opposite order of their beginnings on the thread
 //! that began them, which is why [`Zone`] cannot be sent to another.
 
-use std::ffi::{c_char, c_int, c_long, c_void, CString};
+use std::ffi::CString;
 use std::marker::PhantomData;
+use std::os::raw::{c_char, c_int, c_long, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 #[repr(C)]
