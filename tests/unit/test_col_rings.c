@@ -1,0 +1,440 @@
+/* test_col_rings.c - the kernel's rings as a source, without a kernel; and the same records as a
+ * perf.data, which must give the same profile.  SPDX-License-Identifier: Apache-2.0 */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collect/col_rings.h"
+#include "collect/col_session.h"
+#include "formats/formats.h"
+#include "perf_build.h"
+#include "perf_text.h"
+#include "store/store.h"
+#include "store/store_dump.h"
+#include "test.h"
+
+#define PROG "/nonexistent/prog"
+#define LIB "/nonexistent/libx.so"
+#define CHAIN(...) ((const uint64_t[]){ __VA_ARGS__, 0 })
+enum { CODE = 0x400000, PAGE = 0x1000, RING = 1 << 16, OUT = PERF_RECORD_MISC_SWITCH_OUT };
+
+/* Rings in memory of our own, on PB_CPUS CPUs. */
+struct rings {
+    struct perf_event_mmap_page page[2 * PB_CPUS];
+    struct col_ring samples[PB_CPUS], side[PB_CPUS];
+    struct col_events events;
+    struct col_plan plan;
+    struct col_perf perf;
+    struct col_look look; /* at nothing */
+    struct col_rings rings;
+    struct col_source source;
+};
+
+static void ring_init(struct col_ring *r, struct perf_event_mmap_page *page)
+{
+    *r = (struct col_ring){ .page = page, .data = mem_zalloc(RING), .size = RING,
+                            .scratch = mem_alloc(1 << 16), .fd = -1 };
+    /* Begin shortly before the end, so that an early record wraps around. */
+    r->head = r->tail = r->told = page->data_head = page->data_tail = RING - 40;
+}
+
+static void rings_init(struct rings *x, struct perf_engine *e)
+{
+    memset(x, 0, sizeof *x);
+    for (size_t i = 0; i < PB_CPUS; i++) {
+        ring_init(&x->samples[i], &x->page[2 * i]);
+        ring_init(&x->side[i], &x->page[2 * i + 1]);
+    }
+    x->plan.events = &x->events;
+    x->perf = (struct col_perf){ .plan = &x->plan, .n_cpus = PB_CPUS, .samples = x->samples,
+                                 .side = x->side, .engine = e, .no_lost = true };
+    col_rings_init(&x->rings, &x->perf, e, &x->look, 0, 0);
+    x->source = col_rings_source(&x->rings);
+}
+
+static void rings_release(struct rings *x)
+{
+    for (size_t i = 0; i < 2 * PB_CPUS; i++) {
+        struct col_ring *r = i % 2 ? &x->side[i / 2] : &x->samples[i / 2];
+
+        free((void *)r->data);
+        free(r->scratch);
+    }
+    col_rings_release(&x->rings);
+}
+
+/* What the kernel does. */
+static void put(struct col_ring *r, const unsigned char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ((unsigned char *)r->data)[(r->page->data_head + i) % RING] = bytes[i];
+    r->page->data_head += n;
+}
+
+/* Records FROM to below TO into the rings of their CPUs. */
+static void put_records(struct rings *x, const struct pb *b, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        const struct pb_record *r = &b->record.v[i];
+
+        put(r->side ? &x->side[r->cpu] : &x->samples[r->cpu], b->bytes.data + r->at, r->n);
+    }
+}
+
+struct run {
+    struct pb b;
+    struct profile *profile;
+    struct intern in;
+    struct perf_engine e;
+    struct rings rings;
+    struct buf text;
+};
+
+static void start(struct run *r, struct sink *out)
+{
+    memset(r, 0, sizeof *r);
+    pb_init(&r->b);
+    r->profile = out ? NULL : profile_new();
+    intern_init(&r->in, out ? out : profile_sink(r->profile));
+    perf_engine_init(&r->e, &r->in, &perf_host_none);
+    pb_attrs(&r->b, &r->e);
+    rings_init(&r->rings, &r->e);
+}
+
+static void release(struct run *r)
+{
+    rings_release(&r->rings);
+    perf_engine_release(&r->e);
+    intern_release(&r->in);
+    profile_free(r->profile);
+    buf_release(&r->text);
+    pb_release(&r->b);
+}
+
+static const char *told(struct run *r)
+{
+    r->text.n = 0;
+    perf_text(r->profile, &r->text);
+    return buf_text(&r->text);
+}
+
+/* Samples on three CPUs whose mapping, name and fork lie in rings of others. */
+static void on_three_cpus(struct pb *b)
+{
+    b->cpu = 2;
+    pb_comm(b, 1, 10, 10, "prog", true);
+    b->cpu = 1;
+    pb_map(b, 2, 10, CODE, PAGE, PAGE, PROG);
+    b->cpu = 0;
+    pb_chain(b, 5000000, 10, CHAIN(CODE + 3));
+    b->cpu = 2;
+    pb_chain(b, 3000000, 10, CHAIN(CODE + 1));
+    b->cpu = 1;
+    pb_chain(b, 4000000, 10, CHAIN(CODE + 2));
+    b->cpu = 0;
+    pb_map(b, 4500000, 10, CODE, PAGE, 0, LIB);
+}
+
+TEST(col_rings_merge_the_samples_of_all_cpus_by_time)
+{
+    struct run r;
+
+    start(&r, NULL);
+    on_three_cpus(&r.b);
+    put_records(&r.rings, &r.b, 0, r.b.record.n);
+    CHECK(r.rings.source.drain(&r.rings.rings, 1000000000) > 0);
+    CHECK_STR(told(&r), "10/10 cpu-clock 2000000+1000000 1000000 prog+1001\n"
+                        "10/10 cpu-clock 3000000+1000000 1000000 prog+1002\n"
+                        "10/10 cpu-clock 4000000+1000000 1000000 libx.so+3\n");
+    for (size_t i = 0; i < PB_CPUS; i++) /* all of it was given back */
+        CHECK_EQ(r.rings.samples[i].page->data_tail, r.rings.samples[i].page->data_head);
+    release(&r);
+}
+
+TEST(col_rings_leave_what_is_newer_for_the_next_time)
+{
+    struct run r;
+
+    start(&r, NULL);
+    on_three_cpus(&r.b);
+    put_records(&r.rings, &r.b, 0, r.b.record.n);
+    r.rings.source.drain(&r.rings.rings, 4200000);
+    CHECK_STR(told(&r), "10/10 cpu-clock 2000000+1000000 1000000 prog+1001\n"
+                        "10/10 cpu-clock 3000000+1000000 1000000 prog+1002\n");
+    pb_chain(&r.b, 6000000, 10, CHAIN(CODE + 4));
+    put_records(&r.rings, &r.b, r.b.record.n - 1, r.b.record.n);
+    r.rings.source.finish(&r.rings.rings, 7000000);
+    CHECK_EQ(r.profile->sample.n, 4);
+    CHECK_EQ(r.profile->sample.v[3].start_ns, 5000000);
+    release(&r);
+}
+
+TEST(col_rings_apply_a_switch_once_it_has_settled)
+{
+    struct run r;
+
+    start(&r, NULL);
+    pb_comm(&r.b, 1, 10, 10, "prog", true);
+    pb_switch(&r.b, 1000000, 10, 10, OUT);
+    pb_switch(&r.b, 5000000, 10, 10, 0);
+    put_records(&r.rings, &r.b, 0, r.b.record.n);
+    r.rings.source.drain(&r.rings.rings, 24000000); /* an earlier sample may still come */
+    CHECK_EQ(r.profile->sample.n, 0);
+    r.rings.source.drain(&r.rings.rings, 25000000);
+    CHECK_STR(told(&r), "10/10 wait 1000000+4000000 4000000  wait=unknown stack=guessed\n");
+    release(&r);
+}
+
+TEST(col_rings_count_losses_and_nonsense)
+{
+    static const unsigned char nonsense[16] = { PERF_RECORD_SAMPLE, 0, 0, 0, 0, 0, 16, 0 };
+    struct run r;
+
+    start(&r, NULL);
+    pb_lost(&r.b, 100, 4);
+    pb_lost_samples(&r.b, 200, 2);
+    pb_throttle(&r.b, 300);
+    put_records(&r.rings, &r.b, 0, 3);
+    put(&r.rings.samples[1], nonsense, sizeof nonsense);
+    put(&r.rings.side[0], r.b.bytes.data + r.b.record.v[0].at, r.b.record.v[0].n);
+    r.rings.source.finish(&r.rings.rings, 1000);
+    r.rings.source.quality(&r.rings.rings, profile_sink(r.profile));
+    CHECK_STR(profile_meta(r.profile, "quality.lost"), "6");
+    CHECK_STR(profile_meta(r.profile, "quality.throttled"), "1");
+    CHECK_STR(profile_meta(r.profile, "quality.unreadable"), "1");
+    CHECK_STR(profile_meta(r.profile, "quality.records_lost"), "4");
+    CHECK_STR(profile_meta(r.profile, "quality.ring_bytes"), "65536");
+    release(&r);
+}
+
+TEST(col_rings_give_up_a_ring_without_sense)
+{
+    static const unsigned char longer[8] = { PERF_RECORD_SAMPLE, 0, 0, 0, 0, 0, 0, 16 };
+    struct run r;
+
+    start(&r, NULL);
+    put(&r.rings.samples[0], longer, sizeof longer); /* 4,096 bytes, of which 8 are there */
+    pb_comm(&r.b, 1, 10, 10, "prog", true);
+    r.b.cpu = 1;
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE));
+    put_records(&r.rings, &r.b, 0, 2);
+    r.rings.source.finish(&r.rings.rings, 0);
+    CHECK_STR(told(&r), "10/10 cpu-clock 1000000+1000000 1000000 ?+400000\n");
+    release(&r);
+}
+
+TEST(col_rings_have_a_descriptor_for_each_ring)
+{
+    struct pollfd fds[2 * PB_CPUS];
+    struct run r;
+
+    start(&r, NULL);
+    r.rings.side[1].page = NULL; /* a CPU that was taken off */
+    r.rings.samples[2].fd = 7;
+    CHECK_EQ(r.rings.source.poll(&r.rings.rings, NULL, 0), 2 * PB_CPUS - 1);
+    CHECK_EQ(r.rings.source.poll(&r.rings.rings, fds, ARRAY_LEN(fds)), 2 * PB_CPUS - 1);
+    CHECK_EQ(fds[3].fd, 7);
+    CHECK_EQ(fds[3].events, POLLIN);
+    release(&r);
+}
+
+/* --- both sources --- */
+
+/* Threads, a fork, a library that comes and goes, walks, cuts, waits, losses. */
+static void much_happens(struct pb *b)
+{
+    static const uint64_t stack[] = { 0, 0x8020, CODE + 0x200, 0, 0x8040, CODE + 0x300, 0, 7,
+                                      0, CODE + 0x400 };
+
+    pb_stacks(b);
+    pb_comm(b, 1, 10, 10, "prog", true);
+    pb_map(b, 2, 10, CODE, PAGE, PAGE, PROG);
+    pb_map(b, 3, 10, CODE + 2 * PAGE, PAGE, 0, "//anon");
+    pb_fork(b, 100, 10, 10, 11, 10);
+    pb_comm(b, 101, 10, 11, "worker", false);
+    for (uint32_t i = 0; i < 60; i++) {
+        uint64_t time = 1000000 + i * 100000;
+
+        b->cpu = (int)(i * 7 % PB_CPUS);
+        pb_sample(b, &(struct pb_sample){ .time = time, .pid = i < 40 ? 10 : 20 - i % 2 * 10,
+                                          .event = i % 5 == 0, .tid = i % 4 == 1 && i < 40 ? 11 : 0,
+                                          .pc = CODE + i % 3 * PAGE + i, .sp = 0x8000,
+                                          .fp = 0x8008, .stack = stack,
+                                          .n_stack = i % 6 == 5 ? 4 : 10, .kernel = i % 8 == 7,
+                                          .chain = i % 8 == 7 ? CHAIN((uint64_t)PERF_CONTEXT_KERNEL,
+                                                                      0xffffffff81000000u + i)
+                                                              : NULL });
+        if (i % 9 == 4)
+            pb_switch(b, time + 1000, 10, 10,
+                      i % 2 ? OUT : OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+        if (i % 9 == 5)
+            pb_switch(b, time - 10, 10, 10, 0);
+        if (i == 20)
+            pb_map(b, time + 1, 10, CODE + PAGE, PAGE, 0, LIB);
+        if (i == 30)
+            pb_map(b, time + 1, 10, CODE + PAGE, PAGE, 0, "/nonexistent/liby.so");
+        if (i == 38)
+            pb_fork(b, time + 1, 20, 10, 20, 10);
+        if (i == 50)
+            pb_comm(b, time + 1, 20, 20, "other", true);
+    }
+    pb_lost(b, 7500000, 3);
+    pb_throttle(b, 7500001);
+    pb_exit(b, 7600000, 10, 11);
+    pb_switch(b, 7700000, 10, 10, OUT);
+    pb_exit(b, 7800000, 20, 20);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct pb_record *x = a, *y = b;
+
+    return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+static bool is_kept(const char *line)
+{
+    static const char *const facts[] = { "quality.samples", "quality.lost", "quality.throttled",
+                                         "quality.stacks", "quality.complete", "quality.joined",
+                                         "quality.truncated", "quality.waits" };
+
+    if (strncmp(line, "end type=1 ", 11) == 0) /* how many facts */
+        return false;
+    if (strncmp(line, "meta", 4) != 0)
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(facts); i++)
+        if (strstr(line, facts[i]))
+            return true;
+    return false;
+}
+
+/* Each source has facts that the other has not, such as the host or the size of rings. */
+static void text_of_records(char *lines, struct buf *text)
+{
+    for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"))
+        if (is_kept(line))
+            buf_printf(text, "%s\n", line);
+}
+
+/* The file at PATH as text. */
+static void dump(const char *path, struct buf *text)
+{
+    struct out out = out_memory();
+    struct err e = { 0 };
+    struct stat st;
+    FILE *f = fopen(path, "r");
+    unsigned char *data;
+
+    CHECK(f && fstat(fileno(f), &st) == 0);
+    data = mem_alloc((size_t)st.st_size);
+    CHECK_EQ(fread(data, 1, (size_t)st.st_size, f), st.st_size);
+    CHECK_EQ(store_dump(data, (size_t)st.st_size, &(struct store_dump_options){ 0 }, &out, &e), 0);
+    text_of_records(buf_text(&out.buf), text);
+    out_close(&out, &e);
+    free(data);
+    fclose(f);
+}
+
+static void record_rings(const struct pb *b, const char *path, uint64_t stop_ns)
+{
+    FILE *f = fopen(path, "w");
+    struct store_writer *w = store_writer_new(fileno(f));
+    struct sym_resolve names;
+    struct err e = { 0 };
+    struct run r;
+    size_t at = 0;
+
+    start(&r, store_writer_sink(w));
+    for (size_t i = 0; i < r.b.n_attrs; i++)
+        *r.e.attrs.v.v[i] = b->attr[i];
+    for (uint64_t now = 1000000; at < b->record.n; now += 700000) { /* as time goes by */
+        size_t to = at;
+
+        while (to < b->record.n && b->record.v[to].time_ns <= now)
+            to++;
+        put_records(&r.rings, b, at, to);
+        r.rings.source.drain(&r.rings.rings, now);
+        at = to;
+    }
+    r.rings.source.finish(&r.rings.rings, stop_ns);
+    perf_names(&r.e, &names);
+    sym_resolve_release(&names);
+    r.rings.source.quality(&r.rings.rings, r.in.out);
+    CHECK_EQ(sink_end(r.in.out, &e), 0);
+    release(&r);
+    store_writer_free(w);
+    fclose(f);
+}
+
+static void import_file(const struct pb *b, const char *path)
+{
+    struct buf file = { 0 };
+    struct err e = { 0 };
+    struct import_input in = { .path = "x.data" };
+    FILE *f = fopen(path, "w");
+    struct store_writer *w = store_writer_new(fileno(f));
+
+    pb_perfdata(b, &file);
+    in.data = file.data;
+    in.size = file.n;
+    CHECK(format_recognise(&in) != NULL);
+    CHECK_STR(format_recognise(&in)->name, "perf.data");
+    CHECK_EQ(format_recognise(&in)->import(&in, store_writer_sink(w), &e), 0);
+    store_writer_free(w);
+    buf_release(&file);
+    fclose(f);
+}
+
+TEST(rings_and_perfdata_with_the_same_records_give_the_same_profile)
+{
+    struct buf a = { 0 }, b = { 0 };
+    char live[512], file[512];
+    struct pb records;
+
+    pb_init(&records);
+    much_happens(&records);
+    snprintf(live, sizeof live, "%s/live.fathom", test_dir());
+    snprintf(file, sizeof file, "%s/file.fathom", test_dir());
+    import_file(&records, file); /* as they were made, which is not their order */
+    qsort(records.record.v, records.record.n, sizeof *records.record.v, by_time);
+    record_rings(&records, live, 7800000);
+    dump(live, &a);
+    dump(file, &b);
+    CHECK(a.n > 2000);
+    CHECK(strstr(buf_text(&a), "liby.so") && strstr(buf_text(&a), "[truncated]"));
+    CHECK_STR(buf_text(&a), buf_text(&b));
+    buf_release(&a);
+    buf_release(&b);
+    pb_release(&records);
+}
+
+/* --- the rate --- */
+
+TEST(col_quality_measures_the_rate_over_the_time_on_a_cpu)
+{
+    static const struct col_options options;
+    struct col_event clock_event = { .is_clock = true };
+    struct col_session s = { .options = &options, .probe.rung = &col_rungs[0] };
+    struct sink nothing = { 0 };
+
+    vec_push(&s.events, clock_event);
+    intern_init(&s.in, &nothing);
+    perf_engine_init(&s.engine, &s.in, &perf_host_none);
+    perf_engine_attr(&s.engine, &(struct perf_attr){ .is_clock = true, .samples = 2000,
+                                                     .weight = 2000000000 });
+    s.start_ns = 1;
+    s.stop_ns = 10000000001; /* ten seconds, of which it ran for two */
+    s.target.cpu_ns = 2000000000;
+    col_quality_summary(&s);
+    CHECK_EQ(s.sum.rate_achieved, 1000);
+    CHECK_EQ(s.sum.wall_ns, 10000000000);
+    s.engine.counts = (struct perf_counts){ .samples = 2000, .lost = 7, .throttled = 3,
+                                            .broken = 2 };
+    s.engine.stacks.counts.lost = 5;
+    col_quality_summary(&s);
+    CHECK_EQ(s.sum.lost, 7);
+    CHECK_EQ(s.sum.throttled, 3);
+    CHECK_EQ(s.sum.unreadable, 7);
+    perf_engine_release(&s.engine);
+    intern_release(&s.in);
+    vec_release(&s.events);
+}

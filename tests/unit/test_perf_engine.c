@@ -1,0 +1,570 @@
+/* test_perf_engine.c - streams of perf records with the exact profile that each must give.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "perf_build.h"
+#include "perf_text.h"
+#include "test.h"
+
+/* A program of one page of code at 0x400000, offset 0x1000 in its file, and a library. */
+#define PROG "/nonexistent/prog"
+#define LIB "/nonexistent/libx.so"
+enum { PAGE = 0x1000, CODE = 0x400000, LIBRARY = 0x700000 };
+#define KERNEL(offset) (0xffffffff81000000u + (offset))
+#define MARK_USER ((uint64_t)PERF_CONTEXT_USER)
+#define MARK_KERNEL ((uint64_t)PERF_CONTEXT_KERNEL)
+#define CHAIN(...) ((const uint64_t[]){ __VA_ARGS__, 0 })
+
+struct run {
+    struct pb b;
+    struct profile *profile;
+    struct intern in;
+    struct perf_engine e;
+    struct buf text;
+};
+
+static void start(struct run *r)
+{
+    memset(r, 0, sizeof *r);
+    pb_init(&r->b);
+    r->profile = profile_new();
+    intern_init(&r->in, profile_sink(r->profile));
+    perf_engine_init(&r->e, &r->in, &perf_host_none);
+}
+
+/* Process PID with PROG mapped. */
+static void start_program(struct run *r, uint32_t pid)
+{
+    pb_comm(&r->b, 1, pid, pid, "prog", true);
+    pb_map(&r->b, 2, pid, CODE, PAGE, PAGE, PROG);
+}
+
+/* Run all records; the profile as text. */
+static const char *told(struct run *r, uint64_t stop_ns)
+{
+    struct err e = { 0 };
+
+    pb_attrs(&r->b, &r->e);
+    pb_feed(&r->b, &r->e, stop_ns);
+    CHECK_EQ(sink_end(r->in.out, &e), 0);
+    perf_text(r->profile, &r->text);
+    return buf_text(&r->text);
+}
+
+static void finish(struct run *r)
+{
+    perf_engine_release(&r->e);
+    intern_release(&r->in);
+    profile_free(r->profile);
+    buf_release(&r->text);
+    pb_release(&r->b);
+}
+
+/* --- processes and address spaces --- */
+
+TEST(perf_engine_places_addresses_in_the_file_that_is_mapped)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 0x123, CODE + 0x456, 0x99));
+    CHECK_STR(told(&r, 0),
+              "10/10 cpu-clock 1000000+1000000 1000000 ?+99r;prog+1456r;prog+1123\n");
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[0].name), "prog");
+    finish(&r);
+}
+
+TEST(perf_engine_gives_a_forked_child_the_maps_of_its_parent)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 20, 10, 20, 10);
+    pb_chain(&r.b, 2000000, 20, CHAIN(CODE + 0x10));
+    CHECK_STR(told(&r, 0), "20/20 cpu-clock 1000000+1000000 1000000 prog+1010\n");
+    CHECK_EQ(r.profile->process.v[1].parent_pid, 10);
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[1].name), "prog");
+    CHECK_EQ(r.profile->process.v[1].start_ns, 5);
+    finish(&r);
+}
+
+TEST(perf_engine_keeps_what_a_child_maps_from_its_parent)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 20, 10, 20, 10);
+    pb_map(&r.b, 6, 20, LIBRARY, PAGE, 0, LIB);
+    pb_chain(&r.b, 2000000, 20, CHAIN(LIBRARY + 1));
+    pb_chain(&r.b, 2000001, 10, CHAIN(LIBRARY + 1));
+    CHECK_STR(told(&r, 0), "20/20 cpu-clock 1000000+1000000 1000000 libx.so+1\n"
+                           "10/10 cpu-clock 1000001+1000000 1000000 ?+700001\n");
+    finish(&r);
+}
+
+TEST(perf_engine_drops_all_maps_at_exec)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 0x10));
+    pb_comm(&r.b, 3000000, 10, 10, "other", true);
+    pb_chain(&r.b, 4000000, 10, CHAIN(CODE + 0x10));
+    pb_comm(&r.b, 5000000, 10, 10, "renamed", false); /* no exec: the maps stay */
+    pb_map(&r.b, 5000001, 10, CODE, PAGE, 0, LIB);
+    pb_comm(&r.b, 5000002, 10, 10, "again", false);
+    pb_chain(&r.b, 6000000, 10, CHAIN(CODE + 0x10));
+    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+1010\n"
+                           "10/10 cpu-clock 3000000+1000000 1000000 ?+400010\n"
+                           "10/10 cpu-clock 5000000+1000000 1000000 libx.so+10\n");
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[0].name), "again");
+    finish(&r);
+}
+
+TEST(perf_engine_follows_an_address_from_one_library_to_the_next)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_map(&r.b, 3, 10, LIBRARY, PAGE, 0, LIB);
+    pb_chain(&r.b, 2000000, 10, CHAIN(LIBRARY + 0x20, CODE + 1));
+    pb_map(&r.b, 2500000, 10, LIBRARY, PAGE, 0x3000, "/nonexistent/liby.so"); /* after dlclose */
+    pb_chain(&r.b, 3000000, 10, CHAIN(LIBRARY + 0x20, CODE + 1));
+    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001r;libx.so+20\n"
+                           "10/10 cpu-clock 2000000+1000000 1000000 prog+1001r;liby.so+3020\n");
+    finish(&r);
+}
+
+TEST(perf_engine_tells_the_processes_of_a_reused_pid_apart)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_exit(&r.b, 100, 10, 10);
+    pb_fork(&r.b, 200, 10, 9, 10, 9);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 0x10));
+    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 ?+400010\n");
+    CHECK_EQ(r.profile->process.v[0].end_ns, 100);
+    CHECK_EQ(r.profile->process.n, 3); /* the first, its unknown parent, the second */
+    CHECK_EQ(r.profile->thread.v[r.profile->sample.v[0].thread - 1].process, 3);
+    finish(&r);
+}
+
+TEST(perf_engine_keeps_threads_of_one_process_together)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 50, 10, 10, 11, 10);
+    pb_comm(&r.b, 60, 10, 11, "worker", false);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2000000, .pid = 10, .tid = 11,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    pb_exit(&r.b, 2000001, 10, 11);
+    CHECK_STR(told(&r, 0), "10/11 cpu-clock 1000000+1000000 1000000 prog+1001\n");
+    CHECK_EQ(r.profile->process.n, 1);
+    CHECK_STR(profile_string(r.profile, r.profile->thread.v[1].name), "worker");
+    CHECK_EQ(r.profile->thread.v[1].end_ns, 2000001);
+    CHECK_EQ(r.profile->process.v[0].end_ns, 0);
+    finish(&r);
+}
+
+TEST(perf_engine_can_leave_out_children)
+{
+    struct run r;
+
+    start(&r);
+    r.e.processes.no_children = true;
+    start_program(&r, 10);
+    pb_fork(&r.b, 50, 10, 10, 11, 10);
+    pb_fork(&r.b, 60, 20, 10, 20, 10);
+    told(&r, 0);
+    CHECK_EQ(r.profile->process.n, 1);
+    CHECK_EQ(r.profile->thread.n, 2);
+    finish(&r);
+}
+
+TEST(perf_engine_knows_code_that_no_file_holds)
+{
+    static const char *const paths[] = { "//anon", "/memfd:jit (deleted)", "/SYSV00000000",
+                                         "/anon_hugepage (deleted)", "/dev/zero", "[heap]" };
+    struct run r;
+
+    start(&r);
+    pb_comm(&r.b, 1, 10, 10, "vm", true);
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        pb_map(&r.b, 2 + i, 10, CODE + PAGE * i, PAGE, 0, paths[i]);
+        pb_chain(&r.b, 2000000 + i, 10, CHAIN(CODE + PAGE * i + 5));
+    }
+    told(&r, 0);
+    for (size_t i = 0; i < r.profile->sample.n; i++) {
+        uint32_t stack = r.profile->sample.v[i].stack;
+        const struct frame *f = &r.profile->frame.v[r.profile->stack.v[stack - 1].frame - 1];
+
+        CHECK_EQ(f->kind, FRAME_JIT);
+        CHECK_EQ(f->address, CODE + PAGE * i + 5);
+        CHECK_STR(profile_string(r.profile, r.profile->module.v[f->module - 1].path),
+                  "/tmp/perf-10.map");
+    }
+    finish(&r);
+}
+
+TEST(perf_engine_names_code_by_the_jitdump_its_process_maps)
+{
+    struct run r;
+
+    start(&r);
+    pb_comm(&r.b, 1, 10, 10, "vm", true);
+    pb_map(&r.b, 2, 10, LIBRARY, PAGE, 0, "/home/x/jit-10.dump");
+    pb_map(&r.b, 3, 10, CODE, PAGE, 0, "//anon");
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 5));
+    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 jit-10.dump+400005\n");
+    finish(&r);
+}
+
+TEST(perf_engine_calls_a_deleted_file_by_its_name)
+{
+    struct run r;
+
+    start(&r);
+    pb_comm(&r.b, 1, 10, 10, "x", true);
+    pb_map(&r.b, 2, 10, CODE, PAGE, 0, PROG " (deleted)");
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 5));
+    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+5\n");
+    finish(&r);
+}
+
+/* --- stacks --- */
+
+TEST(perf_engine_looks_return_addresses_up_before_the_return)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_map(&r.b, 3, 10, CODE + PAGE, PAGE, 0, LIB);
+    /* The last instruction of the program is a call: it returns to where the library begins. */
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + PAGE + 1, CODE + PAGE));
+    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+2000r;libx.so+1\n");
+    finish(&r);
+}
+
+TEST(perf_engine_tells_a_leaf_from_a_caller_at_the_same_address)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1, CODE + 2, CODE + 3));
+    pb_chain(&r.b, 3000000, 10, CHAIN(CODE + 2, CODE + 3));
+    CHECK_STR(told(&r, 0),
+              "10/10 cpu-clock 1000000+1000000 1000000 prog+1003r;prog+1002r;prog+1001\n"
+              "10/10 cpu-clock 2000000+1000000 1000000 prog+1003r;prog+1002\n");
+    finish(&r);
+}
+
+TEST(perf_engine_puts_the_kernel_on_top_of_the_program)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2000000, .pid = 10, .kernel = true,
+                                         .chain = CHAIN(MARK_KERNEL, KERNEL(1), KERNEL(2),
+                                                        MARK_USER, CODE + 1, CODE + 2) });
+    pb_sample(&r.b, &(struct pb_sample){ .time = 3000000, .pid = 10, .kernel = true,
+                                         .chain = CHAIN(KERNEL(1)) }); /* no marks at all */
+    pb_ksymbol(&r.b, 3500000, KERNEL(0), 16, "bpf_prog_x");
+    pb_sample(&r.b, &(struct pb_sample){ .time = 4000000, .pid = 10, .kernel = true,
+                                         .chain = CHAIN(MARK_KERNEL, KERNEL(1), KERNEL(0x10)) });
+    CHECK_STR(told(&r, 0),
+              "10/10 cpu-clock 1000000+1000000 1000000 "
+              "prog+1002r;prog+1001;[kernel]+ffffffff81000002r;[kernel]+ffffffff81000001\n"
+              "10/10 cpu-clock 2000000+1000000 1000000 [kernel]+ffffffff81000001\n"
+              "10/10 cpu-clock 3000000+1000000 1000000 bpf_prog_x;bpf_prog_x\n");
+    finish(&r);
+}
+
+/* A stack of three frames at 0x8000: each frame pointer leads to the next, the last is 0. */
+static const uint64_t whole_stack[] = { 0, 0x8020, CODE + 0x200, 0, 0x8040, CODE + 0x300, 0, 7,
+                                        0, CODE + 0x400 };
+
+static void walked(struct run *r, uint64_t time, uint64_t pc, size_t words)
+{
+    pb_sample(&r->b, &(struct pb_sample){ .time = time, .pid = 10, .pc = pc, .sp = 0x8000,
+                                          .fp = 0x8008, .stack = whole_stack,
+                                          .n_stack = words });
+}
+
+TEST(perf_engine_joins_a_cut_stack_to_the_callers_of_an_earlier_one)
+{
+    struct run r;
+
+    start(&r);
+    pb_stacks(&r.b);
+    start_program(&r, 10);
+    walked(&r, 2000000, CODE + 0x10, ARRAY_LEN(whole_stack));
+    walked(&r, 3000000, CODE + 0x20, 4); /* ends before the second frame */
+    told(&r, 0);
+    CHECK_EQ(r.e.stacks.counts.all, 2);
+    CHECK_EQ(r.e.stacks.counts.complete, 2);
+    CHECK_EQ(r.e.stacks.counts.joined, 1);
+    CHECK_EQ(r.e.stacks.counts.short_copies, 1);
+    CHECK_EQ(r.e.stacks.counts.cut, 0);
+    CHECK_STR(buf_text(&r.text),
+              "10/10 cpu-clock 1000000+1000000 1000000 "
+              "prog+1400r;prog+1300r;prog+1200r;prog+1010\n"
+              "10/10 cpu-clock 2000000+1000000 1000000 "
+              "prog+1400r;prog+1300r;prog+1200r;prog+1020j\n");
+    finish(&r);
+}
+
+TEST(perf_engine_puts_a_cut_stack_without_a_match_under_a_note)
+{
+    struct run r;
+
+    start(&r);
+    pb_stacks(&r.b);
+    start_program(&r, 10);
+    walked(&r, 2000000, CODE + 0x10, 4);
+    told(&r, 0);
+    CHECK_STR(buf_text(&r.text), "10/10 cpu-clock 1000000+1000000 1000000 "
+                                 "[truncated];prog+1200r;prog+1010\n");
+    CHECK_EQ(r.e.stacks.counts.complete, 0);
+    CHECK_EQ(r.e.stacks.counts.cut, 1);
+    CHECK_EQ(r.e.stacks.counts.lost, 0);
+    finish(&r);
+}
+
+TEST(perf_engine_extends_a_cut_stack_by_the_call_chain)
+{
+    struct run r;
+
+    start(&r);
+    pb_stacks(&r.b);
+    start_program(&r, 10);
+    pb_sample(&r.b, &(struct pb_sample){
+        .time = 2000000, .pid = 10, .pc = CODE + 0x10, .sp = 0x8000, .fp = 0x8008,
+        .stack = whole_stack, .n_stack = 4,
+        .chain = CHAIN(MARK_USER, CODE + 0x10, CODE + 0x200, CODE + 0x333) });
+    told(&r, 0);
+    CHECK_STR(buf_text(&r.text), "10/10 cpu-clock 1000000+1000000 1000000 "
+                                 "[truncated];prog+1333r;prog+1200r;prog+1010\n");
+    finish(&r);
+}
+
+/* --- samples --- */
+
+TEST(perf_engine_gives_each_event_its_metric_and_weight)
+{
+    struct run r;
+
+    start(&r);
+    r.b.attr[1].period = 1; /* each page fault */
+    start_program(&r, 10);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 5000000, .pid = 10, .event = 1,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    pb_sample(&r.b, &(struct pb_sample){ .time = 6000000, .pid = 10, .period = 777,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    CHECK_STR(told(&r, 0), "10/10 page-faults 5000000+0 1 prog+1001\n"
+                           "10/10 cpu-clock 5999223+777 777 prog+1001\n");
+    CHECK_EQ(r.e.counts.samples, 2);
+    CHECK_EQ(r.e.attrs.v.v[0]->samples, 1);
+    CHECK_EQ(r.e.attrs.v.v[0]->weight, 777);
+    CHECK_EQ(r.profile->metric.v[0].flags, METRIC_EXACT);
+    CHECK_EQ(r.profile->metric.v[0].period, 0);
+    CHECK_EQ(r.profile->metric.v[1].period, 1000000);
+    finish(&r);
+}
+
+TEST(perf_engine_counts_what_was_lost_throttled_and_broken)
+{
+    struct perf_raw broken = { .type = PERF_RECORD_SAMPLE, .body = cursor_of("abc", 3) };
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_lost(&r.b, 100, 5);
+    pb_lost_samples(&r.b, 200, 3);
+    pb_throttle(&r.b, 300);
+    pb_throttle(&r.b, 400);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    told(&r, 0);
+    perf_engine_add(&r.e, &broken);
+    CHECK_EQ(r.e.counts.lost, 8);
+    CHECK_EQ(r.e.counts.throttled, 2);
+    CHECK_EQ(r.e.counts.samples, 1);
+    CHECK_EQ(r.e.counts.broken, 1);
+    perf_engine_quality(&r.e);
+    CHECK_STR(profile_meta(r.profile, "quality.lost"), "8");
+    CHECK_STR(profile_meta(r.profile, "quality.throttled"), "2");
+    CHECK_STR(profile_meta(r.profile, "quality.samples"), "1");
+    CHECK_STR(profile_meta(r.profile, "quality.stacks"), "1");
+    CHECK_STR(profile_meta(r.profile, "quality.unreadable"), "2"); /* and a chain without a root */
+    finish(&r);
+}
+
+TEST(perf_engine_adds_up_the_cost_of_leaves)
+{
+    struct run r;
+    uint64_t all = 0;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1, CODE + 2));
+    pb_chain(&r.b, 3000000, 10, CHAIN(CODE + 1, CODE + 2));
+    pb_sample(&r.b, &(struct pb_sample){ .time = 4000000, .pid = 10, .event = 1,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    told(&r, 0);
+    for (size_t i = 0; i < r.e.self.n; i++)
+        all += r.e.self.v[i];
+    CHECK_EQ(all, 2000000); /* of the first event only */
+    CHECK_EQ(r.e.self.v[r.profile->stack.v[r.profile->sample.v[0].stack - 1].frame - 1], 2000000);
+    finish(&r);
+}
+
+/* --- order --- */
+
+TEST(perf_engine_applies_records_in_the_order_of_time)
+{
+    struct run r;
+
+    start(&r);
+    pb_chain(&r.b, 9000000, 10, CHAIN(CODE + 3));
+    pb_chain(&r.b, 3000000, 10, CHAIN(CODE + 1));
+    pb_map(&r.b, 2, 10, CODE, PAGE, PAGE, PROG);
+    pb_chain(&r.b, 6000000, 10, CHAIN(CODE + 2));
+    pb_map(&r.b, 7000000, 10, CODE, PAGE, 0, LIB);
+    pb_comm(&r.b, 1, 10, 10, "prog", true);
+    CHECK_STR(told(&r, 0), "10/10 cpu-clock 2000000+1000000 1000000 prog+1001\n"
+                           "10/10 cpu-clock 5000000+1000000 1000000 prog+1002\n"
+                           "10/10 cpu-clock 8000000+1000000 1000000 libx.so+3\n");
+    finish(&r);
+}
+
+static void note_time(void *with, const struct perf_raw *raw)
+{
+    struct cursor c = raw->body;
+
+    buf_printf(with, "%u ", (unsigned)cur_u8(&c));
+}
+
+TEST(perf_order_delivers_a_round_up_to_the_newest_of_the_one_before)
+{
+    struct buf told_times = { 0 };
+    struct perf_queue q = { .deliver = note_time, .with = &told_times };
+    static const uint8_t times[] = { 5, 3, 9, 7 };
+    uint8_t passing;
+
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        struct perf_raw raw = { .body = cursor_of(&passing, 1), .passing = true };
+
+        passing = times[i]; /* the queue must have a copy of the one before */
+        perf_order_add(&q, &raw, times[i]);
+        if (i == 1)
+            perf_order_round(&q); /* 5 is the newest: nothing is safe yet */
+    }
+    CHECK_EQ(told_times.n, 0);
+    perf_order_round(&q);
+    CHECK_STR(buf_text(&told_times), "3 5 ");
+    perf_order_until(&q, 8);
+    CHECK_STR(buf_text(&told_times), "3 5 7 ");
+    perf_order_until(&q, UINT64_MAX);
+    CHECK_STR(buf_text(&told_times), "3 5 7 9 ");
+    perf_order_add(&q, &(struct perf_raw){ .body = cursor_of(times, 1) }, 0);
+    CHECK_STR(buf_text(&told_times), "3 5 7 9 5 "); /* without a time: at once */
+    perf_order_release(&q);
+    buf_release(&told_times);
+}
+
+/* --- waits --- */
+
+enum { OUT = PERF_RECORD_MISC_SWITCH_OUT,
+       TAKEN = PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT };
+
+TEST(perf_engine_stamps_a_wait_with_its_beginning)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_switch(&r.b, 3000000, 10, 10, OUT);
+    pb_switch(&r.b, 7000000, 10, 10, 0);
+    CHECK_STR(told(&r, 8000000), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
+                                 "10/10 wait 3000000+4000000 4000000 prog+1001 wait=unknown stack=guessed\n");
+    CHECK_EQ(r.profile->metric.v[1].flags, METRIC_OFF_CPU | METRIC_EXACT);
+    CHECK_EQ(r.e.waits.waits, 1);
+    CHECK_EQ(r.e.waits.guessed, 1);
+    finish(&r);
+}
+
+TEST(perf_engine_tells_a_lost_cpu_from_a_wait)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_switch(&r.b, 3000000, 10, 10, TAKEN);
+    pb_switch(&r.b, 3500000, 10, 10, 0);
+    CHECK_STR(told(&r, 8000000), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
+                                 "10/10 wait 3000000+500000 500000 prog+1001 wait=run queue stack=guessed\n");
+    finish(&r);
+}
+
+TEST(perf_engine_ends_open_waits_with_the_recording)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 10, 10, 11, 10);
+    pb_switch(&r.b, 3000000, 10, 10, OUT);
+    pb_switch(&r.b, 4000000, 10, 11, OUT);
+    pb_exit(&r.b, 3999999, 10, 11); /* gone: it does not wait */
+    CHECK_STR(told(&r, 9000000), "10/10 wait 3000000+6000000 6000000  wait=unknown stack=guessed\n");
+    finish(&r);
+}
+
+TEST(perf_engine_puts_a_wait_where_the_switch_was_sampled)
+{
+    struct run r;
+
+    start(&r);
+    r.b.attr[1].at_switch = r.b.attr[1].no_metric = true;
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2999999, .pid = 10, .event = 1,
+                                         .chain = CHAIN(MARK_USER, CODE + 0x50) });
+    pb_switch(&r.b, 3000000, 10, 10, OUT);
+    pb_switch(&r.b, 7000000, 10, 10, 0);
+    pb_switch(&r.b, 8000000, 10, 10, OUT); /* without a sample: where it waited before */
+    pb_switch(&r.b, 8500000, 10, 10, 0);
+    CHECK_STR(told(&r, 9000000), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
+                                 "10/10 wait 3000000+4000000 4000000 prog+1050 wait=unknown\n"
+                                 "10/10 wait 8000000+500000 500000 prog+1050 wait=unknown stack=guessed\n");
+    CHECK_EQ(r.e.waits.samples, 1);
+    CHECK_EQ(r.e.waits.switches, 2);
+    CHECK_EQ(r.e.waits.guessed, 1);
+    CHECK_EQ(r.e.stacks.counts.all, 1); /* about running threads only */
+    finish(&r);
+}
+
+TEST(perf_engine_does_not_count_a_running_thread_as_waiting)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_switch(&r.b, 3000000, 10, 10, OUT); /* the record of its return is lost */
+    pb_chain(&r.b, 5000000, 10, CHAIN(CODE + 1));
+    pb_switch(&r.b, 7000000, 10, 10, 0);
+    pb_switch(&r.b, 7500000, 0, 0, OUT); /* the idle thread */
+    CHECK_STR(told(&r, 9000000), "10/10 cpu-clock 4000000+1000000 1000000 prog+1001\n");
+    finish(&r);
+}
