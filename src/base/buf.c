@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 void buf_reserve(struct buf *b, size_t more)
 {
@@ -49,4 +50,20 @@ void buf_printf(struct buf *b, const char *fmt, ...)
         b->n += (size_t)n;
     }
     va_end(again);
+}
+
+void buf_add_repaired(struct buf *b, const char *s, size_t n)
+{
+    for (size_t i = 0, k; i < n; i += k ? k : 1) {
+        k = utf8_length((const unsigned char *)s + i, n - i);
+        buf_add(b, k ? s + i : "\xef\xbf\xbd", k ? k : 3);
+    }
+}
+
+void buf_add_clean(struct buf *b, const char *s, size_t n)
+{
+    for (size_t i = 0, k; i < n; i += k ? k : 1) {
+        k = utf8_printable_length(s + i, n - i);
+        buf_add(b, k ? s + i : "?", k ? k : 1);
+    }
 }

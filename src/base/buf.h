@@ -19,6 +19,11 @@ void buf_release(struct buf *b);
 char *buf_text(struct buf *b); /* NUL-terminated (not counted in n); valid until the next add */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Append S, N bytes of untrusted text, with U+FFFD for each byte that is not part of UTF-8. */
+void buf_add_repaired(struct buf *b, const char *s, size_t n);
+/* Append S with '?' for every malformed byte and every byte of a control character. */
+void buf_add_clean(struct buf *b, const char *s, size_t n);
+
 static inline void buf_add(struct buf *b, const void *p, size_t n)
 {
     if (b->cap - b->n < n)

@@ -1,7 +1,7 @@
 /* protobuf.c - see protobuf.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/protobuf.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 /* A nested message's length is written in this many bytes, filled in when it is known:
  * enough for 256 MB, and a padded varint is a valid one. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "profile/profile.h"
-#include "text/utf8.h"
 
 struct loader { /* the profile comes first: freed as one */
     struct profile p;
@@ -99,7 +99,7 @@ static void load_string(struct sink *s, const char *text, size_t n)
     if (!has_room(l, "strings", l->p.string.n) || !in_range(l, "string size", n, INT32_MAX / 3))
         return;
     if (!utf8_is_valid(text, n)) {
-        utf8_repair(&repaired, text, n);
+        buf_add_repaired(&repaired, text, n);
         text = (const char *)repaired.data;
         n = repaired.n;
     }

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "channel/live.h"
+#include "text/escape.h"
 
 enum { FIRST = 1 << 16 };
 
@@ -72,16 +73,12 @@ void rt_out_printf(struct rt_out *o, const char *fmt, ...)
 
 void rt_out_json(struct rt_out *o, const char *s)
 {
-    rt_out_str(o, "\"");
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
+    size_t n = strlen(s);
 
-        if (c == '"' || c == '\\')
-            rt_out_printf(o, "\\%c", c);
-        else if (c < 0x20)
-            rt_out_printf(o, "\\u%04x", c);
-        else
-            rt_out_add(o, s, 1);
+    rt_out_str(o, "\"");
+    for (struct escaped e; n; s += e.taken, n -= e.taken) {
+        e = escape_json(s, n);
+        rt_out_add(o, escaped_text(&e), e.n);
     }
     rt_out_str(o, "\"");
 }
@@ -98,15 +95,16 @@ void rt_out_number(struct rt_out *o, double x)
 
 void rt_out_csv(struct rt_out *o, const char *s)
 {
-    if (!strpbrk(s, ",\"\n\r")) {
-        rt_out_str(o, s);
+    size_t n = strlen(s);
+
+    if (!escape_csv_needs_quotes(s)) {
+        rt_out_add(o, s, n);
         return;
     }
     rt_out_str(o, "\"");
-    for (; *s; s++) {
-        if (*s == '"')
-            rt_out_str(o, "\"");
-        rt_out_add(o, s, 1);
+    for (struct escaped e; n; s += e.taken, n -= e.taken) {
+        e = escape_csv(s, n);
+        rt_out_add(o, escaped_text(&e), e.n);
     }
     rt_out_str(o, "\"");
 }

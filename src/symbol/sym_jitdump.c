@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/utf8.h"
 #include "symbol/sym_jitmap.h"
 #include "symbol/sym_locate.h"
-#include "text/utf8.h"
 
 enum { MAGIC = 0x4a695444, HEADER_SIZE = 40, CODE_LOAD = 0, CODE_MOVE = 1, DEBUG_INFO = 2 };
 

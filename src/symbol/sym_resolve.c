@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "symbol/sym_debuginfod.h"
 #include "symbol/symbolizer.h"
-#include "text/utf8.h"
 
 void sym_resolve_init(struct sym_resolve *s, struct intern *in)
 {
@@ -95,7 +95,7 @@ static uint32_t clean_id(struct intern *in, const char *s, size_t n)
 
     if (n == 0 || utf8_is_clean(s, n))
         return n ? intern_string(in, s, n) : 0;
-    utf8_add_clean(&b, s, n);
+    buf_add_clean(&b, s, n);
     id = intern_string(in, (const char *)b.data, b.n);
     buf_release(&b);
     return id;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/digits.h"
+#include "base/utf8.h"
 #include "text/json.h"
-#include "text/utf8.h"
 
 void json_reader_init(struct json_reader *r, const char *text, size_t n)
 {

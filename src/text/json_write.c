@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/escape.h"
 #include "text/json.h"
-#include "text/utf8.h"
 
 static void new_line(struct json *j)
 {
@@ -67,53 +67,12 @@ void json_end_array(struct json *j)
     close_level(j, ']');
 }
 
-static size_t plain_run(const unsigned char *s, size_t n)
+static void quoted(struct out *o, const char *s, size_t n)
 {
-    size_t i = 0;
-
-    while (i < n && s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' && s[i] != '\\')
-        i++;
-    return i;
-}
-
-static void escape(struct out *o, unsigned char c)
-{
-    static const char *const names = "\b\b\f\f\n\n\r\r\t\t";
-    static const char *const letters = "bbffnnrrtt";
-    const char *at = c ? strchr(names, c) : NULL;
-
-    out_char(o, '\\');
-    if (c == '"' || c == '\\')
-        out_char(o, (char)c);
-    else if (at)
-        out_char(o, letters[at - names]);
-    else
-        out_printf(o, "u%04x", c);
-}
-
-static void quoted(struct out *o, const char *text, size_t n)
-{
-    const unsigned char *s = (const unsigned char *)text;
-
     out_char(o, '"');
-    while (n) {
-        size_t run = plain_run(s, n);
-
-        out_add(o, s, run);
-        s += run;
-        n -= run;
-        if (!n)
-            break;
-        run = utf8_length(s, n);
-        if (run > 1)
-            out_add(o, s, run);
-        else if (run == 0)
-            out_str(o, "\\ufffd");
-        else
-            escape(o, *s);
-        run += run == 0;
-        s += run;
-        n -= run;
+    for (struct escaped e; n; s += e.taken, n -= e.taken) {
+        e = escape_json(s, n);
+        out_add(o, escaped_text(&e), e.n);
     }
     out_char(o, '"');
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/escape.h"
+
 enum {
     GAP = 2,         /* columns between two columns */
     NAME_LEAST = 12, /* a name column is not cut below this */
@@ -229,17 +231,18 @@ void table_print(const struct table *t, struct out *o, const struct term *term)
 
 void table_csv_cell(struct out *o, const char *s, bool first)
 {
+    size_t n = strlen(s);
+
     if (!first)
         out_char(o, ',');
-    if (!s[strcspn(s, ",\"\r\n")]) {
+    if (!escape_csv_needs_quotes(s)) {
         out_str(o, s);
         return;
     }
     out_char(o, '"');
-    for (; *s; s++) {
-        if (*s == '"')
-            out_char(o, '"');
-        out_char(o, *s);
+    for (struct escaped e; n; s += e.taken, n -= e.taken) {
+        e = escape_csv(s, n);
+        out_add(o, escaped_text(&e), e.n);
     }
     out_char(o, '"');
 }

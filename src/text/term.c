@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 enum { WIDTH_UNKNOWN = 80, WIDTH_LEAST = 40 };
 

@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
+#include "text/escape.h"
 #include "text/human.h"
 #include "text/nearest.h"
 #include "text/table.h"
 #include "text/term.h"
-#include "text/utf8.h"
 
 TEST(human_numbers_read_as_people_write_them)
 {
@@ -277,7 +278,7 @@ TEST(utf8_only_clean_text_leaves)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct buf b = { 0 };
 
-        utf8_add_clean(&b, texts[i].in, strlen(texts[i].in));
+        buf_add_clean(&b, texts[i].in, strlen(texts[i].in));
         CHECK_STR(buf_text(&b), texts[i].out);
         CHECK_EQ(utf8_is_clean(texts[i].in, strlen(texts[i].in)),
                  strcmp(texts[i].in, texts[i].out) == 0);
@@ -296,7 +297,7 @@ TEST(utf8_repair_puts_one_mark_for_each_byte_that_is_no_text)
     CHECK(!utf8_is_valid("\xf4\x90\x80\x80", 4)); /* above 0x10ffff */
     CHECK(utf8_is_valid("\xee\xa5\x80", 3));
     CHECK(!utf8_is_valid("caf\xc3", 4));
-    utf8_repair(&b, "a\xff\xc3\xa9\xc3", 5);
+    buf_add_repaired(&b, "a\xff\xc3\xa9\xc3", 5);
     CHECK_STR(buf_text(&b), "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd");
     buf_release(&b);
 }
@@ -309,7 +310,7 @@ TEST(utf8_text_with_control_characters_is_not_clean)
     CHECK(!utf8_is_clean("12345\x1f" "89", 8));
     CHECK(!utf8_is_clean("12345\x7f" "89", 8));
     CHECK(!utf8_is_clean("\xc2\x85", 2));
-    utf8_add_clean(&b, "\xc2\x9f\xc3\xa9\t", 5);
+    buf_add_clean(&b, "\xc2\x9f\xc3\xa9\t", 5);
     CHECK_STR(buf_text(&b), "??\xc3\xa9?");
     b.n = 0;
     utf8_add(&b, 0xe9);
@@ -318,4 +319,33 @@ TEST(utf8_text_with_control_characters_is_not_clean)
     utf8_add(&b, 0x1f600);
     CHECK_STR(buf_text(&b), "\xc3\xa9\xe0\xa4\x85\xe2\x82\xac\xf0\x9f\x98\x80");
     buf_release(&b);
+}
+
+static const char *escaped(const char *s, size_t n, struct escaped (*escape)(const char *, size_t))
+{
+    static struct buf b;
+
+    b.n = 0;
+    for (struct escaped e; n; s += e.taken, n -= e.taken) {
+        e = escape(s, n);
+        CHECK(e.taken > 0 && e.taken <= n);
+        buf_add(&b, escaped_text(&e), e.n);
+    }
+    return buf_text(&b);
+}
+
+TEST(escape_json_keeps_text_and_escapes_the_rest)
+{
+    CHECK_STR(escaped("plain, caf\xc3\xa9", 12, escape_json), "plain, caf\xc3\xa9");
+    CHECK_STR(escaped("a\"b\\c\n\t\b\f\r", 10, escape_json), "a\\\"b\\\\c\\n\\t\\b\\f\\r");
+    CHECK_STR(escaped("\0\x1f\x7f\x1b[2J", 7, escape_json), "\\u0000\\u001f\\u007f\\u001b[2J");
+    CHECK_STR(escaped("x\xff\xc3", 3, escape_json), "x\\ufffd\\ufffd");
+}
+
+TEST(escape_csv_doubles_quotes)
+{
+    CHECK_STR(escaped("a\"b\"\",c", 7, escape_csv), "a\"\"b\"\"\"\",c");
+    CHECK(!escape_csv_needs_quotes("plain text; and more"));
+    CHECK(escape_csv_needs_quotes("a,b") && escape_csv_needs_quotes("a\"b"));
+    CHECK(escape_csv_needs_quotes("a\nb") && escape_csv_needs_quotes("a\rb"));
 }

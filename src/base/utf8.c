@@ -1,5 +1,5 @@
 /* utf8.c - see utf8.h.  SPDX-License-Identifier: Apache-2.0 */
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -30,14 +30,15 @@ size_t utf8_decode(const unsigned char *s, size_t n, uint32_t *code)
     return len;
 }
 
-void utf8_add(struct buf *out, uint32_t code)
+size_t utf8_encode(unsigned char to[4], uint32_t code)
 {
     unsigned more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
     static const uint8_t lead[] = { 0, 0xc0, 0xe0, 0xf0 };
 
-    buf_u8(out, (uint8_t)(lead[more] | code >> 6 * more));
-    while (more--)
-        buf_u8(out, (uint8_t)(0x80 | (code >> 6 * more & 0x3f)));
+    to[0] = (uint8_t)(lead[more] | code >> 6 * more);
+    for (unsigned i = 1; i <= more; i++)
+        to[i] = (uint8_t)(0x80 | (code >> 6 * (more - i) & 0x3f));
+    return more + 1;
 }
 
 bool utf8_is_printable(uint32_t code)
@@ -62,16 +63,7 @@ bool utf8_is_valid(const char *s, size_t n)
     return true;
 }
 
-void utf8_repair(struct buf *out, const char *s, size_t n)
-{
-    for (size_t i = 0, k; i < n; i += k ? k : 1) {
-        k = utf8_length((const unsigned char *)s + i, n - i);
-        buf_add(out, k ? s + i : "\xef\xbf\xbd", k ? k : 3);
-    }
-}
-
-/* Length of the printable character at S, 0 when it is not one. */
-static size_t clean_length(const char *s, size_t n)
+size_t utf8_printable_length(const char *s, size_t n)
 {
     uint32_t code;
     size_t len = utf8_decode((const unsigned char *)s, n, &code);
@@ -95,15 +87,7 @@ bool utf8_is_clean(const char *s, size_t n)
     while (n - i >= 8 && is_plain_word(s + i))
         i += 8;
     for (size_t k; i < n; i += k)
-        if (!(k = clean_length(s + i, n - i)))
+        if (!(k = utf8_printable_length(s + i, n - i)))
             return false;
     return true;
-}
-
-void utf8_add_clean(struct buf *out, const char *s, size_t n)
-{
-    for (size_t i = 0, k; i < n; i += k ? k : 1) {
-        k = clean_length(s + i, n - i);
-        buf_add(out, k ? s + i : "?", k ? k : 1);
-    }
 }
