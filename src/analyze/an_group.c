@@ -119,7 +119,8 @@ struct keys {
 static const char *named_id(struct keys *k, const char *name, int64_t id)
 {
     char text[320];
-    int n = snprintf(text, sizeof text, "%s (%" PRId64 ")", *name ? name : "?", id);
+    int n = id ? snprintf(text, sizeof text, "%s (%" PRId64 ")", *name ? name : "?", id)
+               : snprintf(text, sizeof text, "%s", *name ? name : "?");
 
     return arena_strndup(&k->g->arena, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
