@@ -64,9 +64,12 @@ static void put_call(struct trace_writer *t, const struct trace_call *c)
     struct writer *w = writer_of(t);
     struct json *j = &w->j;
 
-    begin_event(j, "X", c->name, w->track.pid, w->track.tid);
+    begin_event(j, c->flow ? "i" : "X", c->name, w->track.pid, w->track.tid);
     microseconds(j, "ts", c->start_ns);
-    microseconds(j, "dur", c->duration_ns);
+    if (c->flow)
+        json_put_str(j, "s", "t"); /* a point on its thread; the number is among the tags */
+    else
+        microseconds(j, "dur", c->duration_ns);
     if (*c->detail || c->tags) {
         json_key(j, "args");
         json_object(j);

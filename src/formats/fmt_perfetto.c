@@ -29,6 +29,7 @@ enum {
     EVENT_NAME_ID = 10,
     EVENT_TRACK = 11,
     EVENT_COUNTER_DOUBLE = 44,
+    EVENT_FLOW = 47,
     TRACK_UUID = 1,
     TRACK_NAME = 2,
     TRACK_PROCESS = 3,
@@ -42,6 +43,7 @@ enum {
     THREAD_NAME = 5,
     SLICE_BEGIN = 1,
     SLICE_END = 2,
+    INSTANT = 3,
     COUNTER = 4,
     SEQUENCE = 1, /* there is one writer */
     FLAG_CLEARED = 1, /* numbers of names start anew here */
@@ -107,22 +109,32 @@ static void put_annotations(struct writer *w, uint32_t set)
     }
 }
 
-/* NAME is NULL for the end of a call. */
-static void put_event(struct writer *w, uint64_t time, uint64_t track, uint64_t type,
-                      const char *name, uint32_t tags)
+struct event {
+    uint64_t type, time;
+    const char *name;    /* NULL for the end of a call */
+    uint32_t tags;
+    const int64_t *flow; /* NULL unless it is a point where work is handed over */
+};
+
+/* On the track at hand. */
+static void put_event(struct writer *w, const struct event *e)
 {
     size_t packet = pb_begin(&w->b, TRACE_PACKET), event;
-    uint64_t id = name ? name_id(w, name) : 0;
+    uint64_t id = e->name ? name_id(w, e->name) : 0;
 
-    pb_u64(&w->b, PACKET_TIMESTAMP, time);
+    pb_u64(&w->b, PACKET_TIMESTAMP, e->time);
     pb_u64(&w->b, PACKET_SEQUENCE, SEQUENCE);
     pb_u64(&w->b, PACKET_FLAGS, w->begun ? FLAG_NEEDED : FLAG_CLEARED | FLAG_NEEDED);
     w->begun = true;
     event = pb_begin(&w->b, PACKET_EVENT);
-    pb_u64(&w->b, EVENT_TYPE, type);
-    pb_u64(&w->b, EVENT_TRACK, track);
+    pb_u64(&w->b, EVENT_TYPE, e->type);
+    pb_u64(&w->b, EVENT_TRACK, w->track);
     pb_opt_u64(&w->b, EVENT_NAME_ID, id);
-    put_annotations(w, tags);
+    put_annotations(w, e->tags);
+    if (e->flow) {
+        pb_tag(&w->b, EVENT_FLOW, PB_FIXED64);
+        buf_u64(&w->b, (uint64_t)*e->flow);
+    }
     pb_end(&w->b, event);
     pb_end(&w->b, packet);
     flush(w);
@@ -132,7 +144,7 @@ static void put_event(struct writer *w, uint64_t time, uint64_t track, uint64_t 
 static void end_until(struct writer *w, uint64_t time)
 {
     while (w->open.n && w->open.v[w->open.n - 1] <= time)
-        put_event(w, w->open.v[--w->open.n], w->track, SLICE_END, NULL, 0);
+        put_event(w, &(struct event){ .type = SLICE_END, .time = w->open.v[--w->open.n] });
 }
 
 static uint64_t process_track(struct writer *w, const struct trace_track *t)
@@ -187,9 +199,13 @@ static void put_call(struct trace_writer *trace, const struct trace_call *c)
     uint64_t end = c->start_ns + c->duration_ns;
 
     end_until(w, c->start_ns);
+    if (c->flow) {
+        put_event(w, &(struct event){ INSTANT, c->start_ns, c->name, c->tags, c->flow });
+        return;
+    }
     if (w->open.n && end > w->open.v[w->open.n - 1])
         end = w->open.v[w->open.n - 1]; /* calls on a track must nest */
-    put_event(w, c->start_ns, w->track, SLICE_BEGIN, c->name, c->tags);
+    put_event(w, &(struct event){ SLICE_BEGIN, c->start_ns, c->name, c->tags, NULL });
     vec_push(&w->open, end);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/an_tags.h"
 #include "formats/slices.h"
 
 static struct trace_track track_of(const struct profile *p, uint32_t thread)
@@ -46,6 +47,7 @@ static void write_spans(struct trace_writer *w, bool *has_spans)
 {
     const struct profile *p = w->p;
     struct order *v = mem_alloc((p->span.n + 1) * sizeof *v);
+    uint32_t *flow = an_tags_with(p, TAG_FLOW);
 
     for (size_t i = 0; i < p->span.n; i++)
         v[i] = (struct order){ p->span.v[i].thread, i, p->span.v[i].start_ns,
@@ -54,14 +56,17 @@ static void write_spans(struct trace_writer *w, bool *has_spans)
     for (size_t i = 0; i < p->span.n; i++) {
         const struct span *s = &p->span.v[v[i].span];
         struct trace_track track = track_of(p, s->thread);
+        uint32_t tag = flow[s->tags];
 
         if (i == 0 || v[i].thread != v[i - 1].thread)
             w->track(w, &track);
         has_spans[s->thread] = true;
         w->call(w, &(struct trace_call){ profile_string(p, s->name),
                                          profile_string(p, s->detail), s->start_ns,
-                                         s->duration_ns, 0, s->tags });
+                                         s->duration_ns, 0, s->tags,
+                                         tag ? &p->tag.v[tag - 1].value : NULL });
     }
+    free(flow);
     free(v);
 }
 
@@ -83,7 +88,7 @@ static void write_run(struct trace_writer *w, struct labels *l, const struct tim
         const struct slice *x = &s.v.v[i];
 
         w->call(w, &(struct trace_call){ labels_get(l, x->label).name, "", x->start_ns,
-                                         x->duration_ns, x->depth });
+                                         x->duration_ns, x->depth, 0, NULL });
     }
     slices_release(&s);
 }

@@ -17,6 +17,7 @@ struct trace_call {
     uint64_t start_ns, duration_ns;
     uint32_t depth; /* of calls below it on the same track; spans are 0 */
     uint32_t tags;  /* of a span */
+    const int64_t *flow; /* NULL, or a point where work is handed over: its number (TAG_FLOW) */
 };
 
 struct trace_track {

@@ -129,6 +129,12 @@ struct tag { /* a tag set: KEY and its value, added to the set PARENT */
 /* Keys that fathom itself reads. */
 #define TAG_WAIT "wait"   /* what a sample off the CPU waited for: "futex", "run queue" ... */
 #define TAG_STACK "stack" /* "guessed": the stack is that of an earlier sample or wait */
+#define TAG_FLOW "flow"   /* of a span without duration: a number that other threads have too,
+                             where work was handed from one to the next */
+/* Of zones: for what they ran, which backend did it, the label of the call. */
+#define TAG_CONTEXT "context"
+#define TAG_BACKEND "backend"
+#define TAG_LABEL "label"
 
 struct sample {
     uint64_t start_ns, duration_ns;

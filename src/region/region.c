@@ -48,6 +48,15 @@ static uint32_t thread_id(struct zone_taker *t, uint32_t tid, const char *name)
     return m->z->thread(m->z, m->h, tid, name);
 }
 
+static uint32_t tag_id(struct zone_taker *t, uint32_t parent, const char *key, const char *text,
+                       uint64_t number)
+{
+    struct intern *in = import_of(t)->z->in;
+
+    return text ? intern_tag(in, parent, key, text)
+                : intern_tag_number(in, parent, key, (int64_t)number, NULL);
+}
+
 static uint32_t stack_id(struct zone_taker *t, uint32_t parent, const struct zone_row *w)
 {
     struct intern *in = import_of(t)->z->in;
@@ -60,8 +69,8 @@ static uint32_t stack_id(struct zone_taker *t, uint32_t parent, const struct zon
 int region_import(struct region_zones *z, const void *data, size_t size, struct err *e)
 {
     struct zone_rows r;
-    struct import m = { { z->in->out, string_id, metric_id, process_id, thread_id, stack_id },
-                        z, &r.view.head };
+    struct import m = { { z->in->out, string_id, metric_id, process_id, thread_id, tag_id,
+                          stack_id }, z, &r.view.head };
     uint32_t *room;
 
     if (zone_rows_read(&r, data, size, false) < 0)

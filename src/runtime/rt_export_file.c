@@ -12,7 +12,7 @@
 #include "store/store_encode.h"
 #include "zones/zone_give.h"
 
-enum { FLUSH_BYTES = 1 << 20 };
+enum { FLUSH_BYTES = 1 << 20, MOST_FLOWS = 1 << 20 };
 
 struct table { /* records of one type, waiting */
     uint32_t records;
@@ -23,8 +23,9 @@ struct table { /* records of one type, waiting */
     struct rt_out text[STORE_MAX_COLUMNS]; /* bytes of a text column, after the lengths */
 };
 
-struct triple { /* what a frame or a thread is known by */
-    uint32_t a, b, c;
+struct key { /* what a frame, a thread or a tag is known by */
+    uint32_t a, b;
+    uint64_t c;
 };
 
 struct ids { /* an open hash table: slots hold ids */
@@ -39,9 +40,10 @@ struct file {
     struct table table[STORE_TYPES];
     size_t waiting; /* bytes, about */
     struct rt_out body;
-    struct ids strings, frames, threads;
+    struct ids strings, frames, threads, tags;
     const char **string; /* by id - 1, as those below */
-    struct triple *frame, *thread;
+    struct key *frame, *thread, *tag;
+    uint32_t most_tags;
     uint32_t stacks, process;
     uint32_t *room;
     size_t bytes; /* of the mapping that all of this lies in */
@@ -157,12 +159,12 @@ static uint32_t string_id(struct zone_taker *taker, const char *text)
 }
 
 /* The id of KEY; *IS_NEW when it has just got one. */
-static uint32_t triple_id(struct ids *ids, struct triple *list, struct triple key, bool *is_new)
+static uint32_t key_id(struct ids *ids, struct key *list, struct key key, bool *is_new)
 {
     uint32_t at = (uint32_t)hash_words(key.a, key.b, key.c) & ids->mask;
 
     for (; ids->slot[at]; at = (at + 1) & ids->mask) {
-        const struct triple *known = &list[ids->slot[at] - 1];
+        const struct key *known = &list[ids->slot[at] - 1];
 
         if (known->a == key.a && known->b == key.b && known->c == key.c) {
             *is_new = false;
@@ -193,7 +195,7 @@ static uint32_t thread_id(struct zone_taker *taker, uint32_t tid, const char *na
     struct thread t = { .process = process_id(taker), .name = string_id(taker, name),
                         .tid = tid };
     bool is_new;
-    uint32_t id = triple_id(&f->threads, f->thread, (struct triple){ tid, t.name, 0 }, &is_new);
+    uint32_t id = key_id(&f->threads, f->thread, (struct key){ tid, t.name, 0 }, &is_new);
 
     if (is_new)
         put(f, STORE_thread, &t);
@@ -209,6 +211,22 @@ static uint32_t metric_id(struct zone_taker *taker)
     return put((struct file *)taker, STORE_metric, &m);
 }
 
+/* When there is no room to know a tag by, the same one is defined again. */
+static uint32_t tag_id(struct zone_taker *taker, uint32_t parent, const char *key,
+                       const char *text, uint64_t number)
+{
+    struct file *f = (struct file *)taker;
+    struct tag t = { .parent = parent, .key = string_id(taker, key),
+                     .text = text ? string_id(taker, text) : 0, .value = (int64_t)number };
+    struct key known = { parent, t.key, text ? (uint64_t)t.text << 32 : number };
+    bool is_new = true;
+    uint32_t id = 0;
+
+    if (f->tags.n < f->most_tags)
+        id = key_id(&f->tags, f->tag, known, &is_new);
+    return is_new ? put(f, STORE_tag, &t) : id;
+}
+
 /* Rows are apart by their place in the tree, so each is a stack of its own. */
 static uint32_t stack_id(struct zone_taker *taker, uint32_t parent, const struct zone_row *w)
 {
@@ -216,8 +234,8 @@ static uint32_t stack_id(struct zone_taker *taker, uint32_t parent, const struct
     struct function fn = { .name = string_id(taker, w->name), .file = string_id(taker, w->file),
                            .line = w->line };
     bool is_new;
-    uint32_t frame = triple_id(&f->frames, f->frame,
-                               (struct triple){ fn.name, fn.file, fn.line }, &is_new);
+    uint32_t frame = key_id(&f->frames, f->frame,
+                               (struct key){ fn.name, fn.file, fn.line }, &is_new);
 
     if (is_new) { /* a frame and its function have the same number */
         put(f, STORE_frame, &(struct store_frame){ .kind = FRAME_ZONE });
@@ -303,32 +321,66 @@ static uint32_t slots_for(size_t most)
     return n;
 }
 
+static uint64_t flows_of(const struct zone_rows *r)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < r->n; i++)
+        n += r->row[i].kind == LIVE_FLOW ? r->row[i].count : 0;
+    return n < MOST_FLOWS ? n : MOST_FLOWS;
+}
+
+struct sizes { /* how much of each there can be */
+    size_t strings, frames, threads, tags;
+};
+
+static size_t bytes_for(const struct zone_rows *r, const struct sizes *n)
+{
+    size_t slots = (size_t)slots_for(n->strings) + slots_for(n->frames) + slots_for(n->threads) +
+                   slots_for(n->tags);
+
+    return sizeof(struct file) + n->strings * sizeof(char *) +
+           (n->frames + n->threads + n->tags) * sizeof(struct key) +
+           (slots + zone_give_room(r)) * 4;
+}
+
+static uint32_t *take_slots(struct ids *ids, uint32_t *at, size_t most)
+{
+    *ids = (struct ids){ at, slots_for(most) - 1, 0 };
+    return at + slots_for(most);
+}
+
+static void lay_out(struct file *f, const struct sizes *n)
+{
+    f->string = (const char **)(f + 1);
+    f->frame = (struct key *)(f->string + n->strings);
+    f->thread = f->frame + n->frames;
+    f->tag = f->thread + n->threads;
+    f->most_tags = (uint32_t)n->tags;
+    f->room = take_slots(&f->strings, (uint32_t *)(f->tag + n->tags), n->strings);
+    f->room = take_slots(&f->frames, f->room, n->frames);
+    f->room = take_slots(&f->threads, f->room, n->threads);
+    f->room = take_slots(&f->tags, f->room, n->tags);
+}
+
 /* One mapping for all, of which only what is used takes memory. */
 static struct file *new_file(struct rt_out *o, const struct zone_rows *r)
 {
-    size_t rows = (size_t)r->n + 1, threads = r->view.n_tasks + (size_t)r->view.head.n_pages;
-    size_t strings = 3 * rows + r->view.n_tasks + LIVE_MAX_NAMES + 8;
-    uint32_t slots[3] = { slots_for(strings), slots_for(rows), slots_for(threads) };
-    size_t bytes = sizeof(struct file) + strings * sizeof(char *) +
-                   (rows + threads) * sizeof(struct triple) +
-                   ((size_t)slots[0] + slots[1] + slots[2] + zone_give_room(r)) * 4;
-    struct file *f = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+    size_t rows = (size_t)r->n + 1;
+    struct sizes n = { 4 * rows + r->view.n_tasks + LIVE_MAX_NAMES + 16, rows,
+                       r->view.n_tasks + (size_t)r->view.head.n_pages + 1,
+                       3 * rows + (size_t)flows_of(r) };
+    struct file *f = mmap(NULL, bytes_for(r, &n), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (f == MAP_FAILED)
         return NULL;
-    f->bytes = bytes;
+    f->bytes = bytes_for(r, &n);
     f->o = o;
     f->r = r;
-    f->string = (const char **)(f + 1);
-    f->frame = (struct triple *)(f->string + strings);
-    f->thread = f->frame + rows;
-    f->strings = (struct ids){ (uint32_t *)(f->thread + threads), slots[0] - 1, 0 };
-    f->frames = (struct ids){ f->strings.slot + slots[0], slots[1] - 1, 0 };
-    f->threads = (struct ids){ f->frames.slot + slots[1], slots[2] - 1, 0 };
-    f->room = f->threads.slot + slots[2];
+    lay_out(f, &n);
     f->sink = (struct sink){ .sample = write_sample, .span = write_span, .counter = write_counter };
-    f->taker = (struct zone_taker){ &f->sink, string_id, metric_id, process_id, thread_id,
+    f->taker = (struct zone_taker){ &f->sink, string_id, metric_id, process_id, thread_id, tag_id,
                                     stack_id };
     return f;
 }

@@ -5,6 +5,7 @@ struct give {
     const struct zone_rows *r;
     struct zone_taker *t;
     uint32_t *stack;         /* row -> stack; 0 = not in the tree of time */
+    uint32_t *tags;          /* row -> tag set */
     uint32_t *name, *detail; /* row -> string, 0 until needed */
     uint32_t *task;          /* task -> thread, likewise */
     uint32_t metric, process;
@@ -25,11 +26,26 @@ static uint32_t stack_around(const struct give *g, uint32_t row)
     return 0;
 }
 
-static void give_stacks(struct give *g)
+static uint32_t tags_of(struct give *g, uint32_t row)
+{
+    const struct zone_row *w = &g->r->row[row];
+    const char *const pairs[][2] = { { TAG_CONTEXT, zone_rows_context(g->r, row) },
+                                     { TAG_BACKEND, w->backend }, { TAG_LABEL, w->label } };
+    uint32_t set = 0;
+
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        if (pairs[i][1][0])
+            set = g->t->tag(g->t, set, pairs[i][0], pairs[i][1], 0);
+    return set;
+}
+
+static void give_rows(struct give *g)
 {
     for (uint32_t i = 0; i < g->r->n; i++) {
         const struct zone_row *w = &g->r->row[i];
 
+        if (w->kind < LIVE_ROOT)
+            g->tags[i] = tags_of(g, i);
         if (zone_row_is_nested(w) && (w->count || w->open || w->hist))
             g->stack[i] = g->t->stack(g->t, stack_around(g, i), w);
     }
@@ -53,7 +69,8 @@ static void give_samples(struct give *g)
             g->task[n->task] = g->t->thread(g->t, task->tid, task->name);
         sink_sample(g->t->out, &(struct sample){
             .start_ns = v->head.start_ns, .thread = g->task[n->task],
-            .stack = g->stack[g->r->row_of[i]], .metric = g->metric, .cpu = -1,
+            .stack = g->stack[g->r->row_of[i]], .metric = g->metric,
+            .tags = g->tags[g->r->row_of[i]], .cpu = -1,
             .weight = (int64_t)g->r->part[i], .count = calls });
     }
 }
@@ -100,13 +117,14 @@ static void give_counter(struct give *g, const struct live_record *rec)
     sink_counter(g->t->out, &(struct counter){ .time_ns = ns_at(g, rec->start),
                                                .process = g->process,
                                                .name = name_of(g, g->r->row_of[rec->node]),
+                                               .tags = g->tags[g->r->row_of[rec->node]],
                                                .value = live_double(rec->value) });
 }
 
 static void give_record(const struct live_record *rec, void *arg)
 {
     struct give *g = arg;
-    uint32_t row = g->r->row_of[rec->node];
+    uint32_t row = g->r->row_of[rec->node], tags = g->tags[row];
 
     if (!rec->in_trace)
         return;
@@ -114,23 +132,29 @@ static void give_record(const struct live_record *rec, void *arg)
         give_counter(g, rec);
         return;
     }
+    if (rec->has_value)
+        tags = g->t->tag(g->t, tags, TAG_FLOW, NULL, rec->value);
     sink_span(g->t->out, &(struct span){ .start_ns = ns_at(g, rec->start),
                                          .duration_ns = ns_of(g, rec->duration),
                                          .thread = thread_of(g, rec), .name = name_of(g, row),
-                                         .stack = g->stack[row], .detail = g->detail[row] });
+                                         .stack = g->stack[row], .detail = g->detail[row],
+                                         .tags = tags });
 }
 
 size_t zone_give_room(const struct zone_rows *r)
 {
-    return 3 * (size_t)r->n + r->view.n_tasks;
+    return 4 * (size_t)r->n + r->view.n_tasks;
 }
 
 void zone_give(const struct zone_rows *r, struct zone_taker *t, uint32_t *room)
 {
-    struct give g = { .r = r, .t = t, .stack = room, .name = room + r->n,
-                      .detail = room + 2 * (size_t)r->n, .task = room + 3 * (size_t)r->n };
+    struct give g = { .r = r, .t = t, .stack = room };
 
-    give_stacks(&g);
+    g.tags = g.stack + r->n;
+    g.name = g.tags + r->n;
+    g.detail = g.name + r->n;
+    g.task = g.detail + r->n;
+    give_rows(&g);
     give_samples(&g);
     live_each_record(&r->view, give_record, &g);
 }

@@ -1,8 +1,9 @@
 /* zone_give.h - what a region holds, handed to a sink: rows as exact samples of each thread,
  * trace records as spans, gauges, counters and pools as counters.
  *
- * Instants and flow events are spans without a duration.  Ids belong to the taker, which
- * defines things as they are asked for.  No malloc: runs inside profiled programs and in the
+ * Context, backend and label are tags.  Instants are spans without a duration, and so are flow
+ * events, with their number as a tag.  Ids belong to the taker, which defines things as they are
+ * asked for.  No malloc: runs inside profiled programs and in the
  * tool.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_ZONES_ZONE_GIVE_H
 #define FATHOM_ZONES_ZONE_GIVE_H
@@ -17,6 +18,9 @@ struct zone_taker {
     uint32_t (*process)(struct zone_taker *t);                  /* likewise */
     /* TID 0: ended threads of one name, added up. */
     uint32_t (*thread)(struct zone_taker *t, uint32_t tid, const char *name);
+    /* The set PARENT with one more pair; TEXT NULL: the value is NUMBER. */
+    uint32_t (*tag)(struct zone_taker *t, uint32_t parent, const char *key, const char *text,
+                    uint64_t number);
     /* W called from PARENT, 0 = from nowhere. */
     uint32_t (*stack)(struct zone_taker *t, uint32_t parent, const struct zone_row *w);
 };

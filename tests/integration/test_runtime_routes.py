@@ -9,6 +9,7 @@ import csv
 import json
 import os
 import signal
+import struct
 import subprocess
 
 from support import FATHOM, Case, fathom, need_perf_events, report, run
@@ -55,14 +56,14 @@ def of_speedscope(path):
 
 
 def calls_of_chrome(path):
-    """{name: [calls, ns]}, and how often each instant was met."""
+    """{name: [calls, ns]}, and how often each instant was met, by name and number of its flow."""
     calls, points = collections.defaultdict(lambda: [0, 0]), collections.Counter()
     for e in json.loads(path.read_text())["traceEvents"]:
         if e["ph"] == "X" and e["dur"]:
             calls[e["name"]][0] += 1
             calls[e["name"]][1] += round(e["dur"] * 1000)
         elif e["ph"] in "Xi":
-            points[e["name"]] += 1
+            points[e["name"], e.get("args", {}).get("flow")] += 1
     return dict(calls), points
 
 
@@ -121,12 +122,43 @@ class Routes(Case):
         self.assertEqual(of_tool(self.dir / "live"), self.truth())
         self.assertEqual(self.events(self.dir / "live"), self.events(self.dir / "in.fathom"))
 
+    def tags_of(self, data, tag_set):
+        """The pairs of a tag set, outermost last."""
+        pairs = []
+        while tag_set:
+            tag = data["tags"][tag_set - 1]
+            pairs.append((tag["key"], tag["value"]))
+            tag_set = tag["parent"]
+        return pairs
+
+    def leaves(self, data):
+        """The zone each stack ends in, by stack id."""
+        frames = [data["functions"][f["locations"][0][0] - 1]["name"] for f in data["frames"]]
+        return [None] + [frames[f - 1] for f in data["stacks"]["frame"]]
+
     def events(self, path):
         """Spans and counters, with ids replaced by names."""
         data = json.loads(fathom("export", path, "-f", "json").stdout)
         spans, counters = data["spans"], data["counters"]
-        return (sorted(zip(spans["start_ns"], spans["duration_ns"], spans["name"], spans["detail"])),
+        tags = [self.tags_of(data, n) for n in spans["tags"]]
+        return (sorted(zip(spans["start_ns"], spans["duration_ns"], spans["name"], spans["detail"],
+                           tags)),
                 sorted(zip(counters["time_ns"], counters["name"], counters["value"])))
+
+    def test_samples_have_the_context_and_backend_of_their_zone(self):
+        self.run_to_the_end()
+        rows = [op for op in of_json(self.dir / "in.json") if op["kind"] in NESTED]
+        want = by_name(((op["name"], op["context"], op["backend"]), op["count"], op["self_ns"])
+                       for op in rows)
+        data = json.loads(fathom("export", self.dir / "in.fathom", "-f", "json").stdout)
+        samples, names = data["samples"], self.leaves(data)
+        tags = [dict(self.tags_of(data, n)) for n in samples["tags"]]
+        got = by_name(((names[stack], tag.get("context", ""), tag.get("backend", "")), n, weight)
+                      for stack, tag, n, weight in zip(samples["stack"], tags, samples["count"],
+                                                       samples["weight"]))
+        self.assertEqual(got, want)
+        self.assertIn(("operation", "", "gpu"), got)
+        self.assertIn(("branch", "request", ""), got)
 
     def test_traces_have_every_call_as_the_clock_read_it(self):
         self.run_to_the_end()
@@ -135,8 +167,9 @@ class Routes(Case):
         again, points_again = calls_of_chrome(self.dir / "tool.json")
         self.assertEqual(again, calls)
         self.assertEqual(points_again, points)
-        self.assertEqual(points["tick"], 100)
-        self.assertEqual(points["handed"], 100)
+        self.assertEqual(points["tick", None], 100)
+        for i in range(20):
+            self.assertEqual(points["handed", 100 + i], 5)
         timed = [op for op in of_json(self.dir / "in.json") if "total_ns" in op]
         raw = by_name((op["name"], op["timed"], op["raw_total_ns"]) for op in timed
                       if op["name"] != "sampled" and op["kind"] != "lock hold" and op["timed"])
@@ -145,6 +178,13 @@ class Routes(Case):
         raw["queue"][1] += queue["raw_total_ns"]
         del calls["sampled"]
         self.assertEqual({name: figures[:2] for name, figures in raw.items()}, calls)
+
+    def test_perfetto_has_the_numbers_of_flows(self):
+        self.run_to_the_end()
+        fathom("export", self.dir / "in.fathom", "-f", "perfetto", "-o", self.dir / "perfetto")
+        data = (self.dir / "perfetto").read_bytes()
+        for i in range(20):  # TrackEvent.flow_ids is field 47, fixed64
+            self.assertEqual(data.count(b"\xf9\x02" + struct.pack("<Q", 100 + i)), 5)
 
     def test_formats_made_by_the_tool_agree(self):
         self.run_to_the_end()

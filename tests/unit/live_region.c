@@ -186,6 +186,8 @@ static void make_running(const struct sites *s)
     extra(n)->untimed = 90;
     n = add(0, root, s->precise, "precise");
     times(n, 10, 5000, 500, 500);
+    n->backend = (uint16_t)name("cpu");
+    n->label = (uint16_t)name("big");
     n = add(0, root, s->gauge, "gauge");
     n->count = 2;
     x = extra(n);

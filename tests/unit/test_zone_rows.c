@@ -258,7 +258,7 @@ TEST(trace_records_become_spans_and_counters)
     profile_free(p);
 }
 
-TEST(a_flow_event_is_a_span_without_a_duration)
+TEST(a_flow_event_is_a_span_without_a_duration_with_its_number_as_a_tag)
 {
     struct profile *p = import_region();
     const struct span *s = &p->span.v[20];
@@ -267,5 +267,28 @@ TEST(a_flow_event_is_a_span_without_a_duration)
     CHECK_EQ(s->start_ns, 40000);
     CHECK_EQ(s->duration_ns, 0);
     CHECK_EQ(s->stack, 0);
+    CHECK(s->tags != 0);
+    CHECK_STR(profile_string(p, p->tag.v[s->tags - 1].key), TAG_FLOW);
+    CHECK_EQ(p->tag.v[s->tags - 1].value, 77);
+    CHECK_EQ(p->tag.v[s->tags - 1].parent, 0);
+    profile_free(p);
+}
+
+TEST(a_zone_is_tagged_with_its_context_backend_and_label)
+{
+    struct profile *p = import_region();
+    const struct tag *t;
+
+    CHECK_EQ(sample_of(p, "main", "work")->tags, 0);
+    t = &p->tag.v[sample_of(p, "main", "inside")->tags - 1];
+    CHECK_STR(profile_string(p, t->key), TAG_CONTEXT);
+    CHECK_STR(profile_string(p, t->text), "request");
+    t = &p->tag.v[sample_of(p, "main", "precise")->tags - 1];
+    CHECK_STR(profile_string(p, t->key), TAG_LABEL);
+    CHECK_STR(profile_string(p, t->text), "big");
+    t = &p->tag.v[t->parent - 1];
+    CHECK_STR(profile_string(p, t->key), TAG_BACKEND);
+    CHECK_STR(profile_string(p, t->text), "cpu");
+    CHECK_EQ(t->parent, 0);
     profile_free(p);
 }
