@@ -132,3 +132,74 @@ TEST(resolve_asks_in_order_of_address_and_answers_each_frame)
     CHECK_EQ(sym_resolve_facts(&r.s, 1)->unnamed, 1);
     end(&r);
 }
+
+TEST(resolve_counts_code_that_is_named_by_its_start)
+{
+    const char *folder = getenv("FATHOM_WORKLOADS");
+    struct profile *p = profile_new();
+    struct intern in;
+    struct sym_resolve s;
+    const uint64_t *starts;
+    struct sym_module *m;
+    char path[4096];
+    size_t n;
+
+    snprintf(path, sizeof path, "%s/lines-stripped", folder ? folder : "");
+    m = sym_module_open(&(struct sym_request){ .path = path });
+    starts = sym_ehframe_starts(m, &n);
+    if (!starts || n < 2)
+        test_skip("the workloads are not built in this variant");
+    intern_init(&in, profile_sink(p));
+    add_module(&in, path, MODULE_FILE);
+    intern_frame(&in, &(struct frame){ .kind = FRAME_NATIVE, .module = 1,
+                                       .address = starts[n - 1] });
+    sym_resolve_init(&s, &in);
+    sym_resolve_run(&s);
+    CHECK_EQ(sym_resolve_facts(&s, 1)->by_start, 1);
+    CHECK_EQ(sym_resolve_facts(&s, 1)->unnamed, 0);
+    CHECK(strncmp(name_of(p, 1), "fn_", 3) == 0);
+    sym_module_close(m);
+    sym_resolve_release(&s);
+    intern_release(&in);
+    profile_free(p);
+}
+
+/* A line of another file, as a macro or an included list gives, is none of the function's. */
+extern char two_files_place[];
+__attribute__((noinline, noclone)) static int two_files(int x)
+{
+    x *= 3;
+#line 7 "other.inc"
+    __asm__ volatile(".globl two_files_place\ntwo_files_place: nop\nnop" : "+r"(x));
+#line 1 "test_resolve.c"
+    return x;
+}
+
+TEST(resolve_gives_no_line_that_is_of_another_file)
+{
+    struct profile *p = profile_new();
+    struct intern in;
+    struct sym_resolve s;
+    const struct function *f;
+    uint64_t bias = getauxval(AT_PHDR) - sizeof(Elf64_Ehdr);
+    struct profile_chain c;
+    char path[4096];
+
+    CHECK_EQ(two_files(2), 6);
+    CHECK(realpath("/proc/self/exe", path));
+    intern_init(&in, profile_sink(p));
+    add_module(&in, path, MODULE_FILE);
+    intern_frame(&in, &(struct frame){ .kind = FRAME_NATIVE, .module = 1,
+                                       .address = (uint64_t)(uintptr_t)two_files_place - bias });
+    sym_resolve_init(&s, &in);
+    sym_resolve_run(&s);
+    c = p->chain.v[0];
+    CHECK(c.n);
+    f = &p->function.v[p->location.v[c.first].function - 1];
+    CHECK_STR(profile_string(p, f->name), "two_files");
+    CHECK(strstr(profile_string(p, f->file), "test_resolve.c"));
+    CHECK_EQ(p->location.v[c.first].line, 0);
+    sym_resolve_release(&s);
+    intern_release(&in);
+    profile_free(p);
+}
