@@ -108,11 +108,33 @@ class Figures(Case):
     def test_boxes_that_are_out_of_view_or_narrow_are_not_drawn(self):
         boxes = ("((drawn, crumbs) => (app.weighted.boxes({}, (n, row, x, w) => drawn.push([app.symbols.name[app.tree.symbol[n]], row, x, w]),"
                  " (row, x, w) => crumbs.push([row, x, w])), [drawn, crumbs]))([], [])")
-        ask = self.stacks("main;a 60\nmain;b 30\nmain;c;d 10\n")
+        ask = self.stacks("main;a;x 60\nmain;b 30\nmain;c;d 10\n")
         self.assertEqual(ask(boxes.format("0, 100, 20")),
-                         [[["all", 0, 0, 100], ["main", 1, 0, 100], ["a", 2, 0, 60], ["b", 2, 60, 30]], [[2, 90, 10]]])
+                         [[["all", 0, 0, 100], ["main", 1, 0, 100], ["a", 2, 0, 60], ["x", 3, 0, 60], ["b", 2, 60, 30]],
+                          [[2, 90, 10]]])
         self.assertEqual(ask(boxes.format("60, 90, 1")),
                          [[["all", 0, 0, 100], ["main", 1, 0, 100], ["b", 2, 60, 30]], []])
+
+    def test_a_function_is_one_row_whether_called_or_inlined(self):
+        rows = self.stacks("main;a 5\nmain;b;a_[i] 3\n")("(app.showTab('table'), app.rows.map((r) => [r.name, r.self, r.total]))")
+        self.assertEqual(sorted(rows), [["a", 8, 8], ["b", 0, 3], ["main", 0, 8]])
+
+    def test_more_functions_than_a_byte_can_number(self):
+        source = self.dir / "many.txt"
+        source.write_text("".join(f"main;function_{i} {i + 1}\n" for i in range(700)))
+        self.same_as_report(source)
+
+    def test_a_metric_has_only_its_own_weights(self):
+        ask = self.stacks("main;a 10 5\nmain;b 0 7\n")
+        self.assertEqual(ask("[app.weighted.whole, (app.metric = 2, app.threads(), app.weigh(), app.weighted.whole)]"), [10, 12])
+
+    def test_wall_adds_running_and_waiting_without_idle_threads(self):
+        ask = self.page(SOURCE / "tests/cli/metrics.txt")
+        wall = ("(app.facts.metrics.push({{ name: 'wall', unit: 'ns', running: 1, waiting: 2, idle: {} }}),"
+                " app.metric = 3, app.thread = '', app.threads(), app.weigh(), app.weighted.whole)")
+        self.assertEqual(ask(wall.format("[]")), 430)
+        self.assertEqual(ask(wall.format("[2]")), 400)
+        self.assertEqual(ask(wall.format("[1]")), 430)
 
     def test_threads_are_chosen_by_weight(self):
         ask = self.page(SOURCE / "tests/cli/processes.txt")

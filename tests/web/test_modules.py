@@ -29,6 +29,11 @@ class Modules(unittest.TestCase):
         names = ["operator()(int)", "<alloc::vec::Vec<T>>::push", "[unknown]", "main"]
         self.assertEqual(in_node("format.js", f"{json.dumps(names)}.map(m.shortName)"), names)
 
+    def test_numbers_of_the_columns_are_read(self):
+        got = in_node("bytes.js", "((l) => [l.nextZigzag(), l.nextZigzag(), l.nextZigzag(), l.next(), l.next()])"
+                                  "(new m.Lebs([0, 3, 4, 0xac, 0x02, 0xff, 0xff, 0x03]))")
+        self.assertEqual(got, [0, -2, 2, 300, 65535])
+
     def test_figures_read_as_people_write_them(self):
         got = in_node("format.js", '[m.formatTime(1.234e9), m.formatTime(950), m.formatBytes(12.3 * 2 ** 20),'
                                    ' m.formatWeight(1234567, "samples"), m.formatShare(1, 3), m.formatShare(1, 4000)]')
