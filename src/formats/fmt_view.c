@@ -107,6 +107,7 @@ static void put_columns(struct json *j, const struct view_data *v)
         json_u64(j, v->group.v[i].metric);
         json_u64(j, v->group.v[i].thread);
         json_u64(j, v->group.v[i].n);
+        json_u64(j, v->group.v[i].tags);
         json_end_array(j);
     }
     json_end_array(j);
@@ -130,6 +131,7 @@ static void put_facts(const struct page *page)
     put_metrics(&j, p);
     put_threads(&j, p);
     put_meta(&j, p);
+    view_tags_put(&page->data.tags, p, &j);
     put_columns(&j, &page->data);
     json_end_object(&j);
     for (size_t i = 0; i < text.buf.n; i++) { /* nothing in it may end the script element */

@@ -162,23 +162,25 @@ struct grouped { /* samples in order of their group */
     size_t n;      /* groups */
 };
 
-static size_t group_of(const struct profile *p, const struct sample *m)
+static size_t group_of(const struct build *b, const struct sample *m)
 {
-    return (m->metric - 1) * (p->thread.n + 1) + m->thread;
+    return ((m->metric - 1) * (b->p->thread.n + 1) + m->thread) * (b->v->tags.shown.n + 1) +
+           b->v->tags.number[m->tags];
 }
 
-static struct grouped group_samples(const struct profile *p)
+static struct grouped group_samples(const struct build *b)
 {
-    struct grouped g = { .n = p->metric.n * (p->thread.n + 1) };
+    const struct profile *p = b->p;
+    struct grouped g = { .n = p->metric.n * (p->thread.n + 1) * (b->v->tags.shown.n + 1) };
 
     g.first = mem_zalloc((g.n + 2) * sizeof *g.first);
     g.sample = mem_alloc(p->sample.n * sizeof *g.sample);
     for (size_t i = 0; i < p->sample.n; i++)
-        g.first[group_of(p, &p->sample.v[i]) + 2]++;
+        g.first[group_of(b, &p->sample.v[i]) + 2]++;
     for (size_t i = 2; i < g.n + 2; i++)
         g.first[i] += g.first[i - 1];
     for (size_t i = 0; i < p->sample.n; i++)
-        g.sample[g.first[group_of(p, &p->sample.v[i]) + 1]++] = (uint32_t)i;
+        g.sample[g.first[group_of(b, &p->sample.v[i]) + 1]++] = (uint32_t)i;
     return g;
 }
 
@@ -225,7 +227,8 @@ static void put_group(struct build *b, const uint32_t *sample, size_t n, uint32_
     const struct sample *first = &b->p->sample.v[sample[0]];
     uint32_t used = sum_group(b, sample, n, place, sum), before = 0;
 
-    vec_push(&b->v->group, ((struct view_group){ first->metric, first->thread, used }));
+    vec_push(&b->v->group, ((struct view_group){ first->metric, first->thread,
+                                                 b->v->tags.number[first->tags], used }));
     qsort(sum, used, sizeof *sum, by_position);
     for (uint32_t i = 0; i < used; i++) {
         buf_uleb(&b->v->column[VIEW_WEIGHT_NODE], sum[i].position - before);
@@ -237,7 +240,7 @@ static void put_group(struct build *b, const uint32_t *sample, size_t n, uint32_
 
 static void put_weights(struct build *b)
 {
-    struct grouped g = group_samples(b->p);
+    struct grouped g = group_samples(b);
     uint32_t *place = mem_zalloc(b->v->n_nodes * sizeof *place);
     struct sum *sum = mem_alloc(b->p->sample.n * sizeof *sum);
 
@@ -260,6 +263,7 @@ void view_data_init(struct view_data *v, const struct profile *p)
     size_t n;
 
     *v = (struct view_data){ 0 };
+    view_tags_init(&v->tags, p);
     an_symbols_init(&b.symbols, p);
     an_tree_build(&b.tree, &b.symbols, NULL);
     n = b.tree.trie.node.n;
@@ -286,4 +290,5 @@ void view_data_release(struct view_data *v)
     for (int i = 0; i < VIEW_COLUMNS; i++)
         buf_release(&v->column[i]);
     vec_release(&v->group);
+    view_tags_release(&v->tags);
 }

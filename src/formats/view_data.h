@@ -5,6 +5,7 @@
 
 #include "analyze/an_tree.h"
 #include "base/buf.h"
+#include "formats/view_tags.h"
 
 enum view_column {
     VIEW_STRINGS,       /* text, each ended by a line end */
@@ -20,14 +21,15 @@ enum view_column {
     VIEW_COLUMNS,
 };
 
-struct view_group { /* the weights of one metric on one thread */
-    uint32_t metric, thread;
+struct view_group { /* the weights of one metric on one thread with one set of tags */
+    uint32_t metric, thread, tags; /* tags: the page's number */
     uint64_t n;
 };
 
 struct view_data {
     struct buf column[VIEW_COLUMNS];
     VEC(struct view_group) group;
+    struct view_tags tags;
     uint64_t n_symbols, n_nodes, n_strings;
     unsigned symbol_bytes; /* bytes of a symbol number in VIEW_NODE_SYMBOL */
 };

@@ -39,7 +39,7 @@ def read_page(path):
         path_.append(i)
     steps, values, counts = (lebs(columns["weight." + c]) for c in ("node", "value", "count"))
     weights, k = {}, 0
-    for metric, _, n in facts["groups"]:
+    for metric, _, n, _ in facts["groups"]:
         node, to = 0, weights.setdefault(facts["metrics"][metric - 1]["name"], {})
         for _ in range(n):
             node += steps[k]

@@ -144,6 +144,16 @@ class Figures(Case):
         self.assertEqual(shares, sorted(shares, reverse=True))
         self.assertAlmostEqual(sum(shares), 100, delta=0.2)
 
+    def test_tags_divide_the_weights_as_the_report_does(self):
+        heap = GOLDEN / "good/pprof/heap.pb.gz"
+        ask = self.page(heap, "-m", "alloc_space")
+        said = report(heap, "-m", "alloc_space", "-b", "tag:bytes")
+        shown = ask("app.facts.tags.map((t, i) => [t.bytes, app.groups.filter((g) => g.tags === i + 1 && "
+                    "g.metric === app.metric).reduce((s, g) => s + g.value.reduce((a, b) => a + b, 0), 0)])")
+        self.assertEqual({g["name"]: g["weight"] for g in said["groups"]}, dict(shown))
+        chosen = ask("(app.tag = 'bytes=160', app.tags(), app.weigh(), app.weighted.whole)")
+        self.assertEqual(chosen, dict(shown)["160"])
+
     def test_quality_is_told_in_the_footer(self):
         facts = {"damage": "", "meta": {"quality.samples": "1000", "quality.lost": "11", "quality.throttled": "2",
                                        "quality.stacks": "800", "quality.complete": "700", "rate_asked": "999",

@@ -291,6 +291,33 @@ class Page(Viewer):
         self.assertEqual(self.names(page, "fathom.graph.childrenOf(0)"), [["run", 1000000]])
         self.assertIn("h=t2", page.run("location.hash"))
 
+    def test_a_tag_can_be_chosen(self):
+        (self.dir / "x.data").write_bytes(make_perfdata.with_a_wait().file())
+        fathom("flame", self.dir / "x.data", "-o", self.dir / "x.html")
+        page = self.browser.open(f"file://{self.dir}/x.html")
+        page.until("document.documentElement.dataset.ready === 'yes'")
+        self.assertFalse(page.run("document.getElementById('tag').parentElement.hidden"))
+        self.assertEqual(page.run("[...document.getElementById('tag').children].map(g => g.label || g.textContent)"),
+                         ["All", "stack", "wait"])
+        whole = page.run("fathom.weighted.whole")
+        choose = """(() => {{ const t = document.getElementById('tag');
+                     t.value = {!r}; t.dispatchEvent(new Event('change')); }})()"""
+        page.run(choose.format("wait=unknown"))
+        self.assertEqual(page.run("fathom.graph.whole"), 5000)
+        self.assertIn("g=wait%3Dunknown", page.run("location.hash"))
+        page.run(choose.format("!wait"))
+        self.assertEqual(page.run("fathom.graph.whole"), whole - 5000)
+        page.run(choose.format(""))
+        self.assertEqual(page.run("fathom.graph.whole"), whole)
+        page = self.browser.open(f"file://{self.dir}/x.html#g=wait%3Dunknown")
+        page.until("document.documentElement.dataset.ready === 'yes'")
+        self.assertEqual(page.run("fathom.graph.whole"), 5000)
+        self.assertEqual(page.run("document.getElementById('tag').value"), "wait=unknown")
+        self.assertEqual(page.complaints(), [])
+
+    def test_a_page_without_tags_offers_none(self):
+        self.assertTrue(self.open().run("document.getElementById('tag').parentElement.hidden"))
+
     def test_the_address_brings_a_view_back(self):
         page = self.open(state="#s=lex&i=1")
         self.assertTrue(page.run("fathom.inverted"))

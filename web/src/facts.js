@@ -57,6 +57,27 @@ export function putQuality(element, facts, tree, dark) {
   });
 }
 
+// The values of tags that can be chosen of a metric and threads: [key, [[choice, label, sets], ...]]
+// for each key, heaviest value first; samples without the key are the last choice.
+export function tagChoices(facts, groups, metric, only) {
+  const sums = new Map(), keys = [...new Set(facts.tags.flatMap((set) => Object.keys(set)))].sort();
+  for (const g of groupsOf(facts, groups, metric, only))
+    sums.set(g.tags, (sums.get(g.tags) || 0) + g.value.reduce((a, b) => a + b, 0));
+  const whole = [...sums.values()].reduce((a, b) => a + b, 0), out = [];
+  for (const key of keys) {
+    const values = new Map();
+    for (const [set, weight] of sums) {
+      const value = facts.tags[set - 1]?.[key], choice = value === undefined ? `!${key}` : `${key}=${value}`;
+      if (!values.has(choice)) values.set(choice, { label: value ?? `no ${key}`, without: value === undefined, weight: 0, sets: new Set() });
+      values.get(choice).weight += weight;
+      values.get(choice).sets.add(set);
+    }
+    const list = [...values].sort(([, a], [, b]) => a.without - b.without || b.weight - a.weight);
+    if (list.some(([, v]) => !v.without)) out.push([key, list.map(([choice, v]) => [choice, `${v.label} (${formatShare(v.weight, whole)})`, v.sets])]);
+  }
+  return out;
+}
+
 // What can be chosen of a metric, heaviest first: [key, label, threads].  A process with several
 // threads stands before them.
 export function threadChoices(facts, groups, metric) {

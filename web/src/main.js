@@ -9,7 +9,7 @@ import { Sandwich } from "./sandwich.js";
 import { flatRows } from "./flat.js";
 import { Flame } from "./flame.js";
 import { Table } from "./table.js";
-import { kindName, putQuality, subtitleOf, threadChoices } from "./facts.js";
+import { kindName, putQuality, subtitleOf, tagChoices, threadChoices } from "./facts.js";
 
 const KEYS = [
   ["click, Enter", "zoom to a function"], ["Escape, 0", "whole graph; again: end the search"], ["Backspace", "zoom out to the caller"], ["Alt + ←", "the view before"],
@@ -60,10 +60,23 @@ class App {
     select.parentElement.hidden = list.length < 2;
   }
 
-  // Weights of the chosen metric and thread; everything that is shown comes from them.
+  tags() {
+    const select = get("tag"), list = tagChoices(this.facts, this.groups, this.metric, this.chosen.get(this.thread));
+    this.tagged = new Map(list.flatMap(([, values]) => values.map(([choice, , sets]) => [choice, sets])));
+    if (!this.tagged.has(this.tag)) this.tag = "";
+    select.replaceChildren(new Option("All", ""), ...list.map(([key, values]) => {
+      const group = document.createElement("optgroup");
+      group.label = key;
+      group.append(...values.map(([choice, label]) => new Option(label, choice, false, choice === this.tag)));
+      return group;
+    }));
+    select.parentElement.hidden = !list.length;
+  }
+
+  // Weights of the chosen metric, thread and tag; everything that is shown comes from them.
   weigh() {
     const only = this.chosen.get(this.thread);
-    this.weighted = new Weighted(this.tree, groupsOf(this.facts, this.groups, this.metric, only));
+    this.weighted = new Weighted(this.tree, groupsOf(this.facts, this.groups, this.metric, only, this.tagged.get(this.tag)));
     this.rows = this.turned = this.between = this.graph = null;
     const { name, exact, waiting } = this.chosenMetric, what = this.unit === name ? "" : ` ${name}`;
     const about = [formatWeight(this.weighted.whole, this.unit) + what, subtitleOf(this.facts)];
@@ -238,6 +251,7 @@ class App {
     if (this.tab === "sandwich") state.set("o", this.focus);
     if (this.metric !== this.firstMetric) state.set("m", this.metric);
     if (this.thread) state.set("h", this.thread);
+    if (this.tag) state.set("g", this.tag);
     if (this.graph === this.weighted && this.flame.zoomed > 0) state.set("z", this.flame.zoomed);
     if (`#${state}` === (location.hash || "#")) return;
     try {
@@ -255,6 +269,8 @@ class App {
     get("metric").value = this.metric;
     this.thread = state.get("h") || ""; // key of a choice; "" all
     this.threads();
+    this.tag = state.get("g") || "";
+    this.tags();
     this.later = number("z") < this.tree.count ? number("z") : 0;
   }
 
@@ -279,10 +295,16 @@ class App {
     get("metric").addEventListener("change", (ev) => {
       this.metric = +ev.target.value;
       this.threads();
+      this.tags();
       this.weigh();
     });
     get("thread").addEventListener("change", (ev) => {
       this.thread = ev.target.value;
+      this.tags();
+      this.weigh();
+    });
+    get("tag").addEventListener("change", (ev) => {
+      this.tag = ev.target.value;
       this.weigh();
     });
     get("search").addEventListener("input", (ev) => this.search(ev.target.value));

@@ -1,12 +1,12 @@
 // The weights of one metric, of all threads or one, on a tree; and the tree as a graph to draw.
 import { Lebs } from "./bytes.js";
 
-// [{ metric, thread, node, value, count }] with an array per column.
+// [{ metric, thread, tags, node, value, count }] with an array per column.
 export function readGroups({ facts, columns }) {
   const nodes = new Lebs(columns["weight.node"]), values = new Lebs(columns["weight.value"]);
   const counts = new Lebs(columns["weight.count"]);
-  return facts.groups.map(([metric, thread, n]) => {
-    const g = { metric, thread, node: new Uint32Array(n), value: new Float64Array(n), count: new Float64Array(n) };
+  return facts.groups.map(([metric, thread, n, tags]) => {
+    const g = { metric, thread, tags, node: new Uint32Array(n), value: new Float64Array(n), count: new Float64Array(n) };
     for (let i = 0, at = 0; i < n; i++) {
       g.node[i] = at += nodes.next();
       g.value[i] = values.nextZigzag();
@@ -16,12 +16,13 @@ export function readGroups({ facts, columns }) {
   });
 }
 
-// The groups a metric is made of; ONLY has the chosen threads, null for all.  "wall" is running
-// and waiting, and its idle threads are left out unless they were chosen.
-export function groupsOf({ metrics }, groups, metric, only = null) {
+// The groups a metric is made of; ONLY has the chosen threads and SETS the chosen sets of tags,
+// null for all.  "wall" is running and waiting, and its idle threads are left out unless they were
+// chosen.
+export function groupsOf({ metrics }, groups, metric, only = null, sets = null) {
   const { running, waiting, idle } = metrics[metric - 1] || {};
   return groups.filter((g) => {
-    if (only && !only.includes(g.thread)) return false;
+    if ((only && !only.includes(g.thread)) || (sets && !sets.has(g.tags))) return false;
     if (!waiting) return g.metric === metric;
     return g.metric === running || (g.metric === waiting && (only || !idle.includes(g.thread)));
   });
