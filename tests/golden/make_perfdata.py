@@ -64,7 +64,7 @@ class Recording:
         self.trailer, self.frequency, self.read_format = trailer, frequency, read_format
         self.branch, self.described, self.period = branch, described, period
         self.records, self.samples, self.comm = [], [], {}
-        self.sort = True
+        self.sort, self.machine = True, "x86_64"
 
     def id_of(self, event):
         return 100 + 10 * event
@@ -187,7 +187,7 @@ class Recording:
             "cpu": cpu if self.layout & CPU else -1, "stack": stack[::-1]})
 
     def feature_sections(self):
-        out = {2: b"", 3: self.string("host"), 6: self.string("x86_64"),
+        out = {2: b"", 3: self.string("host"), 6: self.string(self.machine),
                11: struct.pack("<I", 2) + self.string("perf") + self.string("record")}
         if self.described:
             out[12] = struct.pack("<II", len(self.events), self.attr_size)
@@ -235,7 +235,7 @@ class Recording:
             out += record(64, 0, self.attr(i) + u64(self.id_of(i)))
             if names:
                 out += record(78, 0, u64(2, self.id_of(i)) + text(event[0]))
-        out += record(80, 0, u64(6) + self.string("x86_64") + b"\0\0\0\0")
+        out += record(80, 0, u64(6) + self.string(self.machine) + b"\0\0\0\0")
         return out + (self.stream() if data is None else data)
 
 

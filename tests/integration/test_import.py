@@ -157,6 +157,16 @@ class PerfData(Case):
         self.assertEqual(meta["quality.throttled"], "1")
         self.assertEqual(meta["command"], "perf record")
 
+    def test_the_machine_is_told(self):
+        """Else code of another machine would be disassembled as that of this one."""
+        path = self.dir / "x.data"
+        for machine in ("x86_64", "aarch64"):
+            for form in ("file", "pipe"):
+                r = make_perfdata.usual(make_perfdata.Recording())
+                r.machine = machine
+                path.write_bytes(getattr(r, form)())
+                self.assertEqual(everything(path)["meta"]["arch"], machine)
+
     def test_switch_records_become_waiting_time(self):
         path = self.dir / "x.data"
         path.write_bytes(make_perfdata.with_a_wait().file())

@@ -227,6 +227,29 @@ TEST(jitdump_gives_names_lines_and_bytes)
     buf_release(&body);
 }
 
+/* The process of a file has ended, even if its number is in use. */
+TEST(jitdump_of_the_process_is_left_alone_when_its_number_is_of_the_past)
+{
+    struct buf b = { 0 };
+    struct map dump = { 0 };
+    struct sym_module *m;
+    char path[256];
+
+    add_header(&b, 0);
+    add_code(&b, 0x1000, "f", 1);
+    snprintf(path, sizeof path, "%s/jit-77.dump", test_dir());
+    write_file(path, b.data, b.n);
+    CHECK_EQ(map_open(&dump, path, NULL), 0); /* mapped, as by a virtual machine */
+    for (int past = 0; past <= 1; past++) {
+        m = sym_module_open(&(struct sym_request){ .path = "//anon", .pid = getpid(),
+                                                   .is_past = past });
+        CHECK_STR(name_at(m, 0x1001), past ? "" : "f");
+        sym_module_close(m);
+    }
+    map_close(&dump);
+    buf_release(&b);
+}
+
 TEST(kallsyms_lists_functions_and_notices_hidden_addresses)
 {
     static const char text[] = "ffffffff81000000 T startup_64\nffffffff81000040 t helper\n"
