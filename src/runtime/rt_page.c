@@ -208,13 +208,23 @@ static uint64_t oldest_page(struct live_thread *t)
     return page;
 }
 
+/* A thread that keeps its last records needs two pages to write over the older one, even when
+ * others have taken all. */
+static bool needs_pages(struct live_thread *t)
+{
+    uint64_t page = FATHOM_GET_(t->oldest);
+
+    return rt.keep_last && (!page || !chunk_at(page)->next);
+}
+
 static uint64_t trace_page(struct live_thread *t)
 {
     uint64_t page = __atomic_exchange_n(&t->spare[TRACE_SPARE], 0, __ATOMIC_RELAXED);
 
     if (page)
         return page;
-    if (__atomic_add_fetch(&rt.trace_pages, 1, __ATOMIC_RELAXED) <= rt.trace_pages_max)
+    if (__atomic_add_fetch(&rt.trace_pages, 1, __ATOMIC_RELAXED) <= rt.trace_pages_max ||
+        needs_pages(t))
         page = new_chunk(t, true);
     if (page)
         return page;

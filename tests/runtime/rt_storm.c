@@ -111,7 +111,8 @@ static void keep_last(void)
                                .mode = FATHOM_MODE_TRACE, .keep_last = 1 };
 
     fathom_start(&c);
-    run_threads(2, between_first_and_last);
+    for (int i = 0; i < 2; i++) /* when the second begins, the first has filled the memory */
+        run_threads(1, between_first_and_last);
     say("zones", 2.0 * (20000 * 10 + 2));
     say("leaf", (double)count_of("branch/leaf"));
     say("lost", (double)fathom_lost(FATHOM_LOST_TRACE));
