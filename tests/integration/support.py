@@ -1,4 +1,5 @@
 """What the integration tests share: the tool under test, its workloads, and a folder per test."""
+import functools
 import json
 import os
 import pathlib
@@ -27,6 +28,23 @@ def workload(name):
 def rounds(short, long):
     """How often to repeat: SHORT in `make test`, LONG in `make soak`."""
     return long if os.environ.get("FATHOM_SOAK") else short
+
+
+def repeated(long):
+    """A class of tests that each run LONG times in `make soak`; setUp runs once for all."""
+    def wrap(test):
+        @functools.wraps(test)
+        def again(self):
+            for _ in range(rounds(1, long)):
+                test(self)
+        return again
+
+    def decorate(cls):
+        for name, test in list(vars(cls).items()):
+            if name.startswith("test_"):
+                setattr(cls, name, wrap(test))
+        return cls
+    return decorate
 
 
 def need(*tools):

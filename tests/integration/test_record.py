@@ -1,6 +1,7 @@
 """`fathom record`: what it starts, follows, keeps and says."""
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import time
 import unittest
 
 from recording import Recording
-from support import FATHOM, SECONDS, Case, fathom, need, need_perf_events, report, run, workload
+from support import FATHOM, SECONDS, Case, fathom, need, need_perf_events, report, rounds, run, workload
 
 
 class Record(Case):
@@ -241,6 +242,17 @@ class Record(Case):
         self.assertGreater(shown["samples"], 0)
         self.assertIn("split", shown["meta"]["command"])
         self.assertIn("damaged: " + shown["damage"], fathom("report", self.out).stdout)
+
+    def test_a_recorder_killed_at_any_moment_leaves_nothing_that_harms(self):
+        """The moment is random; whatever it left is opened or refused with a sentence."""
+        for _ in range(rounds(3, 300)):
+            p = self.start("-F", "9999", "--", workload("split"), "100000000")
+            time.sleep(random.uniform(0, 1))
+            self.end(p)
+            if self.out.exists():
+                done = fathom("report", self.out, status=None)
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                self.assertTrue(done.stdout or done.stderr)
 
     def test_the_whole_machine_is_recorded_where_that_is_allowed(self):
         done = fathom("record", "-o", self.out, "-a", "-d", "0.5", status=None)

@@ -9,7 +9,7 @@ import re
 import tempfile
 import unittest
 
-from support import BUILD, fathom, run
+from support import BUILD, fathom, repeated, run
 from test_runtime import case, need_tsan, program
 
 
@@ -25,6 +25,7 @@ def names_of_spans(path):
     return collections.Counter(data["spans"]["name"])
 
 
+@repeated(200)
 class Storm(unittest.TestCase):
     binary = "rt-storm"
 
@@ -125,13 +126,15 @@ class Storm(unittest.TestCase):
         self.assertEqual(said["demoted"], 1)
 
 
-class StormUnderTheThreadSanitizer(Storm):
-    binary = "rt-storm-tsan"
+if "build-san" not in str(BUILD):  # two sanitizers do not go together
+    class StormUnderTheThreadSanitizer(Storm):
+        binary = "rt-storm-tsan"
 
-    def setUp(self):
-        need_tsan("rt-basic-tsan")
+        def setUp(self):
+            need_tsan("rt-basic-tsan")
 
 
+@repeated(200)
 class Loading(unittest.TestCase):
     def test_a_library_is_unloaded_and_loaded_again(self):
         for plugin in ("rt-plugin.so", "rt-plugin-cxx.so"):
@@ -141,6 +144,7 @@ class Loading(unittest.TestCase):
                 self.assertEqual(said, {"plugin": 5, "inner": 50, "branch": 5})
 
 
+@repeated(500)
 class Dying(unittest.TestCase):
     def counts(self, how):
         """How often each zone was met; their times may all be nothing once own cost is off."""
