@@ -9,13 +9,13 @@
 enum { CODE = 0x10000, STACK = 0x7000, WORDS = 64, MOST = 16 };
 enum { AWAY = 1 }; /* a frame pointer that leads nowhere */
 
-/* A table with one page; rule I + 1 is in force from AT[I] on. */
+/* The only table of a test, with one page; rule I + 1 is in force from AT[I] on. */
 static struct unw_table table_of(const struct unw_rule *rules, const uint16_t *at, size_t n)
 {
     static uint32_t pages[2];
     static struct unw_header header;
-    struct unw_rule *all = calloc(n + 1, sizeof *all);
-    struct unw_row *rows = calloc(n, sizeof *rows);
+    static struct unw_rule all[MOST + 1];
+    static struct unw_row rows[MOST];
 
     for (size_t i = 0; i < n; i++) {
         all[i + 1] = rules[i];
