@@ -56,13 +56,15 @@ int an_levels_check(const struct an_levels *l, const struct profile *p, struct e
 {
     for (size_t i = 0; i < l->n; i++) {
         struct buf keys = { 0 };
+        bool known = l->by[i] != AN_BY_TAG || an_tags_keys(p, l->key[i], &keys);
 
-        if (l->by[i] != AN_BY_TAG || an_tags_keys(p, l->key[i], &keys))
-            continue;
-        err_set(e, ERR_MISSING, "the profile has no tag \"%s\"", l->key[i]);
-        err_hint(e, "it has: %s", keys.n ? buf_text(&keys) : "none");
+        if (!known) {
+            err_set(e, ERR_MISSING, "the profile has no tag \"%s\"", l->key[i]);
+            err_hint(e, "it has: %s", keys.n ? buf_text(&keys) : "none");
+        }
         buf_release(&keys);
-        return -1;
+        if (!known)
+            return -1;
     }
     return 0;
 }

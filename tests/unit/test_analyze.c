@@ -276,7 +276,8 @@ TEST(an_levels_are_six_at_most)
     CHECK_EQ(e.code, ERR_USAGE);
 }
 
-static const char *quality_of(const char *const (*meta)[2])
+/* For free(). */
+static char *quality_of(const char *const (*meta)[2])
 {
     struct profile *p = build_profile("app/main main 1\n");
     struct out o = out_memory();
@@ -284,6 +285,7 @@ static const char *quality_of(const char *const (*meta)[2])
     for (; (*meta)[0]; meta++)
         sink_meta(profile_sink(p), (*meta)[0], (*meta)[1]);
     an_quality_lines(p, &o);
+    profile_free(p);
     return buf_text(&o.buf);
 }
 
@@ -295,7 +297,7 @@ TEST(an_quality_says_rates_and_shares_of_the_right_whole)
         { "quality.truncated", "50" }, { "quality.recorder_cpu_ns", "2000000" },
         { "quality.target_cpu_ns", "200000000" }, { "quality.throttled", "3" }, { NULL, NULL },
     };
-    const char *said = quality_of(meta);
+    char *said = quality_of(meta);
 
     CHECK(strstr(said, "1,000 samples"));
     CHECK(strstr(said, "7 lost"));
@@ -304,6 +306,7 @@ TEST(an_quality_says_rates_and_shares_of_the_right_whole)
     CHECK(strstr(said, "50 cut"));
     CHECK(strstr(said, "(1.0 %)"));
     CHECK(strstr(said, "3 times"));
+    free(said);
 }
 
 TEST(an_source_takes_a_name_with_its_parameters)
