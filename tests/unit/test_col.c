@@ -3,6 +3,7 @@
 
 #include "collect/col_event.h"
 #include "collect/col_proc.h"
+#include "collect/col_ring.h"
 #include "collect/collect.h"
 #include "test.h"
 
@@ -85,4 +86,55 @@ TEST(col_proc_reads_lines_of_a_maps_file)
     CHECK(!col_proc_maps_line(data, &w));
     CHECK(!col_proc_maps_line(broken, &w));
     CHECK(!col_proc_maps_line(backwards, &w));
+}
+
+TEST(col_event_has_a_number_for_each_name)
+{
+    struct col_events v = { 0 };
+    struct err e = { 0 };
+
+    CHECK_EQ(col_event_parse("branches,branch-misses,cache-misses,faults", &v, &e), 0);
+    CHECK_EQ(v.n, 4);
+    CHECK_EQ(v.v[0].config, PERF_COUNT_HW_BRANCH_INSTRUCTIONS);
+    CHECK_EQ(v.v[1].config, PERF_COUNT_HW_BRANCH_MISSES);
+    CHECK_EQ(v.v[2].config, PERF_COUNT_HW_CACHE_MISSES);
+    CHECK_EQ(v.v[3].config, PERF_COUNT_SW_PAGE_FAULTS);
+    CHECK(v.v[1].is_hardware && !v.v[3].is_hardware);
+    vec_release(&v);
+}
+
+TEST(col_event_keeps_the_terms_of_a_pmu_together)
+{
+    struct col_events v = { 0 };
+    struct err e = { 0 };
+
+    CHECK_EQ(col_event_parse("nosuchpmu/event=1,umask=2/", &v, &e), -1);
+    CHECK(!strstr(e.msg, "event=1\"")); /* not taken for an event of that name */
+    CHECK_EQ(v.n, 1);
+    vec_release(&v);
+}
+
+TEST(col_ring_puts_a_record_together_that_goes_round_the_end)
+{
+    enum { SIZE = 4096 };
+    static struct perf_event_mmap_page page;
+    static unsigned char data[SIZE], scratch[1 << 16];
+    struct col_ring r = { .page = &page, .data = data, .size = SIZE, .scratch = scratch };
+    struct perf_event_header h = { .type = 9, .size = 24 };
+    const unsigned char *got;
+    size_t n;
+
+    r.tail = SIZE - 16;
+    memcpy(data + SIZE - 16, &h, sizeof h);
+    memset(data + SIZE - 8, 0xaa, 8);
+    memset(data, 0xbb, 8);
+    page.data_head = SIZE + 8;
+    CHECK(col_ring_look(&r));
+    got = col_ring_record(&r, &n);
+    CHECK(got && n == 24);
+    CHECK_EQ(got[15], 0xaa);
+    CHECK_EQ(got[16], 0xbb);
+    CHECK_EQ(got[23], 0xbb);
+    col_ring_next(&r, n);
+    CHECK(!col_ring_record(&r, &n));
 }

@@ -207,3 +207,140 @@ TEST(perf_lbr_stitches_a_full_stack_onto_the_one_before)
     vec_release(&known);
     buf_release(&b);
 }
+
+/* --- layouts of other recordings --- */
+
+struct layout {
+    struct perf_attrs attrs;
+    struct perf_attr attr[2];
+    struct buf body;
+};
+
+static void begin_layout(struct layout *l, uint64_t sample_type)
+{
+    *l = (struct layout){ .attrs.arch = UNW_X86_64 };
+    for (size_t i = 0; i < 2; i++) {
+        l->attr[i] = (struct perf_attr){ .sample_type = sample_type, .has_trailer = true,
+                                         .period = 77 + i, .regs_user = 1 << 7 | 1 << 8 };
+        vec_push(&l->attrs.v, &l->attr[i]);
+        umap_put(&l->attrs.of_id, 100 + i, (uint32_t)i + 1);
+    }
+}
+
+static bool decode_layout(struct layout *l, uint32_t type, uint16_t misc, struct perf_record *r)
+{
+    struct perf_raw raw = { .type = type, .misc = misc,
+                            .body = cursor_of(l->body.data, l->body.n) };
+
+    return perf_decode(&l->attrs, &raw, r);
+}
+
+static void end_layout(struct layout *l)
+{
+    vec_release(&l->attrs.v);
+    umap_release(&l->attrs.of_id);
+    buf_release(&l->body);
+}
+
+TEST(perf_decode_finds_the_event_of_samples_and_of_other_records)
+{
+    struct layout l;
+    struct perf_record r;
+
+    begin_layout(&l, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP);
+    buf_u64(&l.body, 101);
+    buf_u64(&l.body, 0x1234);
+    CHECK(decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r));
+    CHECK(r.attr == &l.attr[1] && r.ip == 0x1234);
+    CHECK_EQ(r.period, 78); /* not in the record: the event's own */
+    l.attr[1].is_frequency = true;
+    CHECK(decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r));
+    CHECK_EQ(r.period, 1);
+    memcpy(l.body.data, &(uint64_t){ 999 }, 8);
+    CHECK(!decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r)); /* of no event */
+    l.body.n = 0;
+    buf_u64(&l.body, 5); /* id and number of a loss, then the trailer */
+    buf_u64(&l.body, 12);
+    buf_u64(&l.body, 101);
+    CHECK(decode_layout(&l, PERF_RECORD_LOST, 0, &r));
+    CHECK(r.attr == &l.attr[1]);
+    CHECK_EQ(r.lost, 12);
+    end_layout(&l);
+}
+
+TEST(perf_decode_passes_over_the_values_of_a_group)
+{
+    struct layout l;
+    struct perf_record r;
+
+    begin_layout(&l, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN);
+    l.attr[0].read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+    buf_u64(&l.body, 100);
+    buf_u64(&l.body, 1);  /* one counter: value, id, lost */
+    buf_u64(&l.body, 50);
+    buf_u64(&l.body, 100);
+    buf_u64(&l.body, 0);
+    buf_u64(&l.body, 1);  /* one call */
+    buf_u64(&l.body, 0x42);
+    CHECK(decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r));
+    CHECK_EQ(r.read.n, 4);
+    CHECK_EQ(r.chain.n, 1);
+    CHECK_EQ(perf_word(&r.chain, 0), 0x42);
+    end_layout(&l);
+}
+
+TEST(perf_decode_takes_registers_of_64_bits_only)
+{
+    struct layout l;
+    struct perf_record r;
+
+    begin_layout(&l, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_REGS_USER);
+    buf_u64(&l.body, 100);
+    buf_u64(&l.body, PERF_SAMPLE_REGS_ABI_32);
+    buf_u64(&l.body, 0x7000);
+    buf_u64(&l.body, 0x1000);
+    CHECK(decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r));
+    CHECK(!r.has_regs);
+    memcpy(l.body.data + 8, &(uint64_t){ PERF_SAMPLE_REGS_ABI_64 }, 8);
+    CHECK(decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r));
+    CHECK(r.has_regs && r.regs.sp == 0x7000 && r.regs.pc == 0x1000);
+    end_layout(&l);
+}
+
+TEST(perf_decode_takes_what_was_copied_of_a_stack_and_no_more)
+{
+    struct layout l;
+    struct perf_record r;
+
+    begin_layout(&l, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_STACK_USER);
+    buf_u64(&l.body, 100);
+    buf_u64(&l.body, 24); /* room */
+    for (int i = 0; i < 3; i++)
+        buf_u64(&l.body, (uint64_t)i);
+    buf_u64(&l.body, 16); /* used */
+    CHECK(decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r));
+    CHECK_EQ(r.stack.size, 16);
+    memcpy(l.body.data + 5 * 8, &(uint64_t){ 32 }, 8); /* more than there is room for */
+    CHECK(!decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r));
+    end_layout(&l);
+}
+
+TEST(perf_decode_tells_mapped_data_from_code)
+{
+    struct layout l;
+    struct perf_record r;
+
+    begin_layout(&l, PERF_SAMPLE_IDENTIFIER);
+    buf_u32(&l.body, 7);
+    buf_u32(&l.body, 7);
+    for (int i = 1; i <= 3; i++)
+        buf_u64(&l.body, (uint64_t)i << 12);
+    buf_add(&l.body, "/lib/x\0", 8);
+    buf_u64(&l.body, 100);
+    CHECK(decode_layout(&l, PERF_RECORD_MMAP, 0, &r));
+    CHECK_EQ(r.prot, 4);
+    CHECK_STR(r.text, "/lib/x");
+    CHECK(decode_layout(&l, PERF_RECORD_MMAP, PERF_RECORD_MISC_MMAP_DATA, &r));
+    CHECK_EQ(r.prot, 0);
+    end_layout(&l);
+}

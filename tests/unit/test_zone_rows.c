@@ -188,6 +188,92 @@ TEST(zone_rows_leave_out_threads_of_an_earlier_epoch)
     zone_rows_free(&r);
 }
 
+/* Where NODE of thread 0 lies in the writer's memory. */
+static void *address_of_node(const char *name)
+{
+    struct fathom_node_ *n = live_region_node(0, name), *leaf = live_region_node(0, "leaf");
+    struct fathom_node_ *work = live_region_node(0, "work");
+
+    return (char *)leaf->parent + ((char *)n - (char *)work);
+}
+
+static struct live_ext *ext_of(unsigned char *data, const char *name)
+{
+    return (struct live_ext *)(void *)(data + (live_region_node(0, name)->ext -
+                                               live_region_header()->base));
+}
+
+TEST(zone_rows_take_the_cost_of_all_below_off_every_zone_above)
+{
+    unsigned char *data = live_region();
+
+    live_region_node(0, "precise")->parent = address_of_node("leaf");
+    CHECK_EQ(zone_rows_read(&r, data, REGION_BYTES, false), 0);
+    CHECK_NEAR(row("precise")->total, 4880);
+    CHECK_NEAR(row("leaf")->total, 40000 - 120 * 10 - 10 * 40);
+    CHECK_NEAR(row("leaf")->self, 38400 - 4880);
+    CHECK_NEAR(row("work")->total, 150000 - 15 * 10 - 120 * 24 - 10 * 40);
+    CHECK_NEAR(row("work")->self, 146570 - 38400);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_have_the_deviation_of_a_sample)
+{
+    unsigned char *data = live_region();
+
+    /* ten calls of 500 on average; the squares of a variance of 10,000 over nine */
+    live_region_node(0, "precise")->squares = live_bits(10 * 250000.0 + 9 * 10000.0);
+    CHECK_EQ(zone_rows_read(&r, data, REGION_BYTES, false), 0);
+    CHECK_NEAR(row("precise")->stddev, 100);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_add_up_what_threads_count_and_take_the_highest_peak)
+{
+    unsigned char *data = live_region();
+    struct live_ext *x = ext_of(data, "sampled");
+
+    x->untimed = 0;
+    x->work = live_bits(3);
+    x->bytes = live_bits(100);
+    x->high = live_bits(20);
+    ext_of(data, "gauge")->work = live_bits(4);
+    live_region_node(1, "leaf")->ext = live_region_node(0, "sampled")->ext;
+    live_region_node(0, "leaf")->ext = live_region_node(0, "gauge")->ext;
+    CHECK_EQ(zone_rows_read(&r, data, REGION_BYTES, false), 0);
+    CHECK_NEAR(row("leaf")->work, 7);
+    CHECK_NEAR(row("leaf")->high, 20);
+    CHECK_NEAR(row("leaf")->low, -3);
+    CHECK_NEAR(row("leaf")->throughput / (100 / (38800 / 1e9)), 1);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_list_children_by_their_time)
+{
+    const struct zone_row *up, *w;
+
+    read_rows(false);
+    up = &r.row[row("work")->parent];
+    w = &r.row[up->child];
+    CHECK_STR(w->name, "work");
+    for (; w->next != LIVE_NO_NODE; w = &r.row[w->next])
+        CHECK(w->total >= r.row[w->next].total);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_count_waiting_for_a_lock_as_time_of_its_zone)
+{
+    unsigned char *data = live_region();
+    struct live_site *site =
+        (void *)(data + (size_t)live_region_header()->site_page[0] * LIVE_PAGE);
+
+    site[live_region_node(0, "sampled")->site_id - 1].kind = LIVE_LOCK_WAIT;
+    CHECK_EQ(zone_rows_read(&r, data, REGION_BYTES, false), 0);
+    CHECK_EQ(row("sampled")->kind, LIVE_LOCK_WAIT);
+    CHECK_NEAR(row("sampled")->self, 49000);
+    zone_rows_free(&r);
+}
+
 /* ---- As a profile ---- */
 
 static struct profile *import_region(void)

@@ -119,6 +119,24 @@ class Figures(Case):
         rows = self.stacks("main;a 5\nmain;b;a_[i] 3\n")("(app.showTab('table'), app.rows.map((r) => [r.name, r.self, r.total]))")
         self.assertEqual(sorted(rows), [["a", 8, 8], ["b", 0, 3], ["main", 0, 8]])
 
+    def test_shares_are_of_the_whole_even_where_no_function_has_all_of_it(self):
+        lines = self.stacks("a;x 60\nb 40\n")(LINES)
+        self.assertEqual([line[1:5] for line in lines], [["60.0 %", "60", "60.0 %", "x"], ["40.0 %", "40", "40.0 %", "b"],
+                                                         ["0.0 %", "60", "60.0 %", "a"]])
+
+    def test_an_inlined_function_is_called_one(self):
+        ask = self.stacks("main;a_[i] 10\n")
+        self.assertEqual(ask(TELL.format(NODE.format("a"))), "a inlined 10 samples, 100.0 % ± 13.9 self 100.0 %")
+
+    def test_processes_come_by_weight_with_their_threads(self):
+        source = self.dir / "p.txt"
+        source.write_text("".join(f"{name} {pid}/{tid} 1.0: {n} cycles:\n\t1 f (/x)\n\n"
+                                  for name, pid, tid, n in (("small", 1, 1, 10), ("small", 1, 2, 5),
+                                                            ("large", 3, 3, 60), ("large", 3, 4, 25))))
+        labels = self.page(source)("get('thread').children.map((o) => o.textContent)")
+        self.assertEqual([label.split()[0] + " " + label.split("(")[-1] for label in labels[1:]],
+                         ["large 85.0 %)", "large 60.0 %)", "large 25.0 %)", "small 15.0 %)", "small 10.0 %)", "small 5.00 %)"])
+
     def test_more_functions_than_a_byte_can_number(self):
         source = self.dir / "many.txt"
         source.write_text("".join(f"main;function_{i} {i + 1}\n" for i in range(700)))

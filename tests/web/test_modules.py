@@ -29,6 +29,9 @@ class Modules(unittest.TestCase):
         names = ["operator()(int)", "<alloc::vec::Vec<T>>::push", "[unknown]", "main"]
         self.assertEqual(in_node("format.js", f"{json.dumps(names)}.map(m.shortName)"), names)
 
+    def test_a_name_that_just_fits_is_whole(self):
+        self.assertEqual(in_node("format.js", "[5, 4].map((room) => m.labelOf('f(int)x'.slice(0, 5), room))"), ["f(int", "f"])
+
     def test_numbers_of_the_columns_are_read(self):
         got = in_node("bytes.js", "((l) => [l.nextZigzag(), l.nextZigzag(), l.nextZigzag(), l.next(), l.next()])"
                                   "(new m.Lebs([0, 3, 4, 0xac, 0x02, 0xff, 0xff, 0x03]))")
