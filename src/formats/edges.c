@@ -37,7 +37,7 @@ static void add_frame_steps(struct builder *b, uint32_t frame)
         uint32_t symbol = g->labels.symbols.chain.v[names.first + i];
         uint32_t line = lines.n == names.n ? b->p->location.v[lines.first + i].line : 0;
 
-        vec_push(&b->step, ((struct step){ labels_of(&g->labels, symbol), line,
+        vec_push(&b->step, ((struct step){ an_labels_of(&g->labels, symbol), line,
                                            b->p->frame.v[frame - 1].module }));
     }
 }
@@ -53,10 +53,10 @@ static void read_stack(struct builder *b, uint32_t stack)
         b->step.v[j] = b->step.v[i];
         b->step.v[i] = swap;
     }
-    zero_to(&b->g->function, labels_count(&b->g->labels) * b->g->n_values);
-    zero_to(&b->g->function_count, labels_count(&b->g->labels));
-    zero_to(&b->g->module, labels_count(&b->g->labels));
-    zero_to(&b->seen_function, labels_count(&b->g->labels));
+    zero_to(&b->g->function, an_labels_count(&b->g->labels) * b->g->n_values);
+    zero_to(&b->g->function_count, an_labels_count(&b->g->labels));
+    zero_to(&b->g->module, an_labels_count(&b->g->labels));
+    zero_to(&b->seen_function, an_labels_count(&b->g->labels));
 }
 
 static uint32_t self_at(struct edges *g, const struct step *s)
@@ -142,7 +142,7 @@ void edges_build(struct edges *g, const struct profile *p)
     struct builder b = { .g = g, .p = p };
 
     memset(g, 0, sizeof *g);
-    labels_init(&g->labels, p);
+    an_labels_init(&g->labels, p);
     g->n_values = p->metric.n;
     for (size_t i = 0; i < p->sample.n; i++)
         add_sample(&b, &p->sample.v[i]);
@@ -153,7 +153,7 @@ void edges_build(struct edges *g, const struct profile *p)
 
 void edges_release(struct edges *g)
 {
-    labels_release(&g->labels);
+    an_labels_release(&g->labels);
     vec_release(&g->self);
     vec_release(&g->call);
     vec_release(&g->self_value);
@@ -167,7 +167,7 @@ void edges_release(struct edges *g)
 }
 
 struct named { /* a label with what it is sorted by */
-    struct label l;
+    struct an_label l;
     uint32_t id;
 };
 
@@ -182,12 +182,12 @@ static int by_name(const void *a, const void *b)
 
 uint32_t *edges_order(const struct edges *g)
 {
-    uint32_t n = labels_count(&g->labels);
+    uint32_t n = an_labels_count(&g->labels);
     struct named *v = mem_alloc((n + 1) * sizeof *v);
     uint32_t *order = mem_alloc((n + 1) * sizeof *order);
 
     for (uint32_t i = 0; i < n; i++)
-        v[i] = (struct named){ labels_get(&g->labels, i + 1), i + 1 };
+        v[i] = (struct named){ an_labels_get(&g->labels, i + 1), i + 1 };
     qsort(v, n, sizeof *v, by_name);
     for (uint32_t i = 0; i < n; i++)
         order[i] = v[i].id;
@@ -210,7 +210,7 @@ static int by_ends(const void *a, const void *b)
 
 uint32_t *edges_call_order(const struct edges *g, const uint32_t *labels)
 {
-    uint32_t n = labels_count(&g->labels);
+    uint32_t n = an_labels_count(&g->labels);
     uint32_t *rank = mem_alloc((n + 1) * sizeof *rank);
     uint32_t *order = mem_alloc((g->call.n + 1) * sizeof *order);
     struct placed *v = mem_alloc((g->call.n + 1) * sizeof *v);

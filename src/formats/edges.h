@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "formats/labels.h"
+#include "analyze/an_labels.h"
 
 struct edges_self { /* of a function's line */
     uint32_t label, line;
@@ -20,7 +20,7 @@ struct edges_value {
 };
 
 struct edges {
-    struct labels labels;
+    struct an_labels labels;
     size_t n_values; /* the profile's metrics */
     VEC(struct edges_self) self;
     VEC(struct edges_call) call;
@@ -36,7 +36,7 @@ struct edges {
 void edges_build(struct edges *g, const struct profile *p);
 void edges_release(struct edges *g);
 /* Labels by name, file and line: what a file lists does not depend on the order of samples.
- * An array of labels_count() labels, for free(). */
+ * An array of an_labels_count() labels, for free(). */
 uint32_t *edges_order(const struct edges *g);
 /* Calls in that order: by the caller's place, then the callee's.  g->call.n indexes. */
 uint32_t *edges_call_order(const struct edges *g, const uint32_t *labels);

@@ -23,7 +23,7 @@ struct writer {
 /* Chains of what belongs to a label: its lines ascending, its calls in the order of names. */
 static void build_chains(struct writer *w)
 {
-    size_t labels = labels_count(&w->g.labels);
+    size_t labels = an_labels_count(&w->g.labels);
     uint32_t *calls = edges_call_order(&w->g, w->order);
 
     vec_reserve(&w->first_self, labels + 1);
@@ -71,7 +71,7 @@ static void put_name(struct writer *w, const char *key, struct intern *table, si
 static void put_place(struct writer *w, uint32_t label, const char *object, const char *file,
                       const char *function)
 {
-    struct label l = labels_get(&w->g.labels, label);
+    struct an_label l = an_labels_get(&w->g.labels, label);
     uint32_t module = w->g.module.v[label - 1];
 
     put_name(w, object, &w->objects, &w->said_objects,
@@ -98,7 +98,7 @@ static void put_call(struct writer *w, size_t i)
     out_str(w->out, "calls=");
     out_u64(w->out, w->g.call_count.v[i]);
     out_char(w->out, ' ');
-    out_u64(w->out, labels_get(&w->g.labels, c->callee).line);
+    out_u64(w->out, an_labels_get(&w->g.labels, c->callee).line);
     out_char(w->out, '\n');
     out_u64(w->out, c->line);
     for (size_t k = 0; k < w->g.n_values; k++) {
@@ -169,7 +169,7 @@ static int callgrind_write(const struct an_view *v, const struct export_options 
     w.order = edges_order(&w.g);
     build_chains(&w);
     put_head(&w);
-    for (uint32_t i = 0; i < labels_count(&w.g.labels); i++)
+    for (uint32_t i = 0; i < an_labels_count(&w.g.labels); i++)
         put_function(&w, w.order[i]);
     free(w.order);
     edges_release(&w.g);

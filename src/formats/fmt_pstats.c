@@ -179,7 +179,7 @@ struct writer {
 
 static void put_key(struct writer *w, uint32_t label)
 {
-    struct label l = labels_get(&w->g.labels, label);
+    struct an_label l = an_labels_get(&w->g.labels, label);
 
     marshal_tuple(&w->b, KEY_FIELDS);
     marshal_text(&w->b, *l.file ? l.file : "~", *l.file ? strlen(l.file) : 1);
@@ -232,7 +232,7 @@ static void put_function(struct writer *w, uint32_t label)
 
 static void chain_callers(struct writer *w, const uint32_t *order)
 {
-    size_t n = labels_count(&w->g.labels);
+    size_t n = an_labels_count(&w->g.labels);
     uint32_t *calls = edges_call_order(&w->g, order);
 
     vec_reserve(&w->first, n + 1);
@@ -263,7 +263,7 @@ static int pstats_write(const struct an_view *v, const struct export_options *o,
     order = edges_order(&w.g);
     chain_callers(&w, order);
     marshal_dict(&w.b);
-    for (uint32_t i = 0; i < labels_count(&w.g.labels); i++)
+    for (uint32_t i = 0; i < an_labels_count(&w.g.labels); i++)
         put_function(&w, order[i]);
     free(order);
     marshal_dict_end(&w.b);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "formats/formats.h"
-#include "formats/labels.h"
+#include "analyze/an_labels.h"
 #include "formats/speedscope.h"
 #include "formats/timeline.h"
 #include "text/json.h"
@@ -24,14 +24,14 @@ static const char *unit_of(const struct profile *p, const struct metric *m)
     return "none";
 }
 
-static void write_frames(struct json *j, const struct labels *l)
+static void write_frames(struct json *j, const struct an_labels *l)
 {
     json_key(j, "shared");
     json_object(j);
     json_key(j, "frames");
     json_array(j);
-    for (uint32_t id = 1; id <= labels_count(l); id++) {
-        struct label f = labels_get(l, id);
+    for (uint32_t id = 1; id <= an_labels_count(l); id++) {
+        struct an_label f = an_labels_get(l, id);
 
         json_object(j);
         json_put_str(j, "name", f.name);
@@ -45,13 +45,13 @@ static void write_frames(struct json *j, const struct labels *l)
     json_end_object(j);
 }
 
-static void write_samples(struct json *j, struct labels *l, const struct timeline_item *v,
+static void write_samples(struct json *j, struct an_labels *l, const struct timeline_item *v,
                           size_t n)
 {
     json_key(j, "samples");
     json_array(j);
     for (size_t i = 0; i < n; i++) {
-        labels_stack(l, v[i].stack);
+        an_labels_stack(l, v[i].stack);
         json_array(j);
         for (size_t k = 0; k < l->chain.n; k++)
             json_u64(j, l->chain.v[k] - 1);
@@ -77,7 +77,7 @@ static void drop_negative(struct timeline *t, struct timeline_run *r)
     r->n = kept;
 }
 
-static void write_run(struct json *j, struct labels *l, const struct metric *m,
+static void write_run(struct json *j, struct an_labels *l, const struct metric *m,
                       const struct timeline *t, const struct timeline_run *r)
 {
     const struct profile *p = l->symbols.profile;
@@ -101,7 +101,7 @@ static void write_run(struct json *j, struct labels *l, const struct metric *m,
     buf_release(&name);
 }
 
-static void write_profiles(struct json *j, struct labels *l)
+static void write_profiles(struct json *j, struct an_labels *l)
 {
     const struct profile *p = l->symbols.profile;
 
@@ -127,10 +127,10 @@ static int speedscope_write(const struct an_view *v, const struct export_options
 {
     const struct profile *p = v->profile;
     struct json j = { .out = out };
-    struct labels l;
+    struct an_labels l;
     const char *title = o->title ? o->title : profile_meta(p, "command");
 
-    labels_init(&l, p);
+    an_labels_init(&l, p);
     json_object(&j);
     json_put_str(&j, "$schema", SPEEDSCOPE_SCHEMA);
     json_put_str(&j, "exporter", SPEEDSCOPE_EXPORTER);
@@ -140,7 +140,7 @@ static int speedscope_write(const struct an_view *v, const struct export_options
     write_frames(&j, &l); /* last: by now all that were used are known */
     json_end_object(&j);
     out_char(out, '\n');
-    labels_release(&l);
+    an_labels_release(&l);
     return 0;
 }
 

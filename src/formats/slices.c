@@ -14,7 +14,7 @@ static void close_to(struct slices *s, size_t depth, uint64_t now)
 }
 
 /* The labels of the sample at hand are in l->chain: what it shares with the open calls stays. */
-static void change_to(struct slices *s, const struct labels *l, uint64_t now)
+static void change_to(struct slices *s, const struct an_labels *l, uint64_t now)
 {
     size_t same = 0;
 
@@ -32,7 +32,8 @@ static void change_to(struct slices *s, const struct labels *l, uint64_t now)
  * gives way is where it lies.  Between samples a gap of less than half a one is jitter of the
  * clock and is closed.  Beside a wait, which lies where it was measured, the gap is running time
  * that no sample has told yet: up to one sample, and that is closed too. */
-static void add_times(struct slices *s, struct labels *l, const struct timeline_item *v, size_t n)
+static void add_times(struct slices *s, struct an_labels *l, const struct timeline_item *v,
+                      size_t n)
 {
     uint64_t end = 0, sampled = 0;
 
@@ -47,17 +48,18 @@ static void add_times(struct slices *s, struct labels *l, const struct timeline_
             start = end;
         else
             close_to(s, 0, end);
-        labels_stack(l, v[i].stack);
+        an_labels_stack(l, v[i].stack);
         change_to(s, l, start);
         end = start + w;
     }
     close_to(s, 0, end);
 }
 
-static void add_events(struct slices *s, struct labels *l, const struct timeline_item *v, size_t n)
+static void add_events(struct slices *s, struct an_labels *l, const struct timeline_item *v,
+                       size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        labels_stack(l, v[i].stack);
+        an_labels_stack(l, v[i].stack);
         change_to(s, l, v[i].end_ns);
     }
     if (n)
@@ -79,7 +81,7 @@ static int by_labels(const void *a, const void *b)
     return x->n != y->n ? (x->n < y->n ? -1 : 1) : x->item < y->item ? -1 : x->item > y->item;
 }
 
-static void add_side_by_side(struct slices *s, struct labels *l, const struct timeline_item *v,
+static void add_side_by_side(struct slices *s, struct an_labels *l, const struct timeline_item *v,
                              size_t n)
 {
     struct path *path = mem_alloc((n + 1) * sizeof *path);
@@ -89,7 +91,7 @@ static void add_side_by_side(struct slices *s, struct labels *l, const struct ti
     for (size_t i = 0; i < n; i++) {
         uint32_t *copy;
 
-        labels_stack(l, v[i].stack);
+        an_labels_stack(l, v[i].stack);
         copy = arena_alloc(&pool, l->chain.n * sizeof *copy);
         if (l->chain.n)
             memcpy(copy, l->chain.v, l->chain.n * sizeof *copy);
@@ -99,7 +101,7 @@ static void add_side_by_side(struct slices *s, struct labels *l, const struct ti
     for (size_t i = 0; i < n; i++) {
         const struct timeline_item *it = &v[path[i].item];
 
-        labels_stack(l, it->stack);
+        an_labels_stack(l, it->stack);
         change_to(s, l, now);
         now += it->weight > 0 ? (uint64_t)it->weight : 0;
     }
@@ -108,7 +110,7 @@ static void add_side_by_side(struct slices *s, struct labels *l, const struct ti
     free(path);
 }
 
-void slices_add(struct slices *s, struct labels *l, const struct timeline *t,
+void slices_add(struct slices *s, struct an_labels *l, const struct timeline *t,
                 const struct timeline_run *r, bool is_time)
 {
     const struct timeline_item *v = t->item.v + r->first;

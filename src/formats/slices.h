@@ -4,7 +4,7 @@
 #ifndef FATHOM_FORMATS_SLICES_H
 #define FATHOM_FORMATS_SLICES_H
 
-#include "formats/labels.h"
+#include "analyze/an_labels.h"
 #include "formats/timeline.h"
 
 struct slice {
@@ -20,7 +20,7 @@ struct slices {
 /* Appends the calls of R.  IS_TIME: weights are nanoseconds, and calls last as long in all as
  * their samples weigh; otherwise a sample lasts until the next.  Items without times of their own
  * are put side by side, equal callers together, one nanosecond a unit when they are no time. */
-void slices_add(struct slices *s, struct labels *l, const struct timeline *t,
+void slices_add(struct slices *s, struct an_labels *l, const struct timeline *t,
                 const struct timeline_run *r, bool is_time);
 void slices_release(struct slices *s);
 

@@ -70,7 +70,7 @@ static void write_spans(struct trace_writer *w, bool *has_spans)
     free(v);
 }
 
-static void write_run(struct trace_writer *w, struct labels *l, const struct timeline *t,
+static void write_run(struct trace_writer *w, struct an_labels *l, const struct timeline *t,
                       const struct timeline_run *r, bool is_time, bool beside)
 {
     struct trace_track track = track_of(w->p, r->thread);
@@ -87,7 +87,7 @@ static void write_run(struct trace_writer *w, struct labels *l, const struct tim
     for (size_t i = 0; i < s.v.n; i++) {
         const struct slice *x = &s.v.v[i];
 
-        w->call(w, &(struct trace_call){ labels_get(l, x->label).name, "", x->start_ns,
+        w->call(w, &(struct trace_call){ an_labels_get(l, x->label).name, "", x->start_ns,
                                          x->duration_ns, x->depth, 0, NULL });
     }
     slices_release(&s);
@@ -99,18 +99,18 @@ static void write_samples(struct trace_writer *w, const struct an_view *v, const
     uint32_t metric = export_metric(v, NULL);
     uint32_t flags = metric ? w->p->metric.v[metric - 1].flags : 0;
     struct timeline t;
-    struct labels l;
+    struct an_labels l;
     bool is_time;
 
     if (!metric || (w->p->span.n && (flags & METRIC_EXACT) && !(flags & METRIC_OFF_CPU)))
         return;
     is_time = timeline_is_time(w->p, metric);
-    labels_init(&l, w->p);
+    an_labels_init(&l, w->p);
     timeline_build(&t, v);
     for (size_t i = 0; i < t.run.n; i++)
         write_run(w, &l, &t, &t.run.v[i], is_time, has_spans[t.run.v[i].thread]);
     timeline_release(&t);
-    labels_release(&l);
+    an_labels_release(&l);
 }
 
 void trace_write(struct trace_writer *w, const struct an_view *v)

@@ -11,7 +11,7 @@ enum { MS = 1000000, START = 1000 /* build_profile's clock begins there */ };
 
 struct made {
     struct profile *p;
-    struct labels labels;
+    struct an_labels labels;
     struct timeline line;
     struct slices slices;
 };
@@ -23,7 +23,7 @@ static void make(struct made *m, const char *lines, bool with_waits)
     memset(m, 0, sizeof *m);
     m->p = build_profile(lines);
     an_waits_draw(m->p);
-    labels_init(&m->labels, m->p);
+    an_labels_init(&m->labels, m->p);
     CHECK_EQ(an_view_open(&v, m->p, NULL, with_waits ? AN_VIEW_BOTH : AN_VIEW_PLAIN, NULL), 0);
     timeline_build(&m->line, &v);
     an_view_release(&v);
@@ -35,7 +35,7 @@ static void release(struct made *m)
 {
     slices_release(&m->slices);
     timeline_release(&m->line);
-    labels_release(&m->labels);
+    an_labels_release(&m->labels);
     profile_free(m->p);
 }
 
@@ -44,7 +44,7 @@ static uint64_t time_in(const struct made *m, const char *name)
     uint64_t sum = 0;
 
     for (size_t i = 0; i < m->slices.v.n; i++)
-        if (strcmp(labels_get(&m->labels, m->slices.v.v[i].label).name, name) == 0)
+        if (strcmp(an_labels_get(&m->labels, m->slices.v.v[i].label).name, name) == 0)
             sum += m->slices.v.v[i].duration_ns;
     return sum;
 }

@@ -1,9 +1,9 @@
-/* labels.c - see labels.h.  SPDX-License-Identifier: Apache-2.0 */
-#include "formats/labels.h"
+/* an_labels.c - see an_labels.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/an_labels.h"
 
 #include <stdlib.h>
 
-void labels_init(struct labels *l, const struct profile *p)
+void an_labels_init(struct an_labels *l, const struct profile *p)
 {
     memset(l, 0, sizeof *l);
     an_symbols_init(&l->symbols, p);
@@ -13,7 +13,7 @@ void labels_init(struct labels *l, const struct profile *p)
     memset(l->of_symbol.v, 0, l->of_symbol.n * sizeof *l->of_symbol.v);
 }
 
-void labels_release(struct labels *l)
+void an_labels_release(struct an_labels *l)
 {
     an_symbols_release(&l->symbols);
     intern_release(&l->in);
@@ -21,7 +21,7 @@ void labels_release(struct labels *l)
     vec_release(&l->chain);
 }
 
-uint32_t labels_of(struct labels *l, uint32_t symbol)
+uint32_t an_labels_of(struct an_labels *l, uint32_t symbol)
 {
     const struct an_symbol *y = &l->symbols.symbol.v[symbol];
     const struct profile *p = l->symbols.profile;
@@ -37,15 +37,15 @@ uint32_t labels_of(struct labels *l, uint32_t symbol)
     return l->of_symbol.v[symbol] = intern_function(&l->in, &f);
 }
 
-struct label labels_get(const struct labels *l, uint32_t id)
+struct an_label an_labels_get(const struct an_labels *l, uint32_t id)
 {
     const struct function *f = &l->in.function.v[id - 1];
 
-    return (struct label){ intern_text_of(&l->in, f->name), intern_text_of(&l->in, f->file),
+    return (struct an_label){ intern_text_of(&l->in, f->name), intern_text_of(&l->in, f->file),
                            f->line };
 }
 
-void labels_stack(struct labels *l, uint32_t stack)
+void an_labels_stack(struct an_labels *l, uint32_t stack)
 {
     const struct profile *p = l->symbols.profile;
 
@@ -54,7 +54,7 @@ void labels_stack(struct labels *l, uint32_t stack)
         struct profile_chain c = l->symbols.frame.v[p->stack.v[s - 1].frame - 1];
 
         for (uint32_t i = c.n; i--;)
-            vec_push(&l->chain, labels_of(l, l->symbols.chain.v[c.first + i]));
+            vec_push(&l->chain, an_labels_of(l, l->symbols.chain.v[c.first + i]));
     }
     for (size_t i = 0, j = l->chain.n; i + 1 < j; i++) {
         uint32_t swap = l->chain.v[--j];

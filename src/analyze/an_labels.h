@@ -1,0 +1,34 @@
+/* an_labels.h - functions as formats without kinds and modules see them: name, file and line.
+ * Symbols that differ in nothing else are one label; ids are dense from 1 in order of first use.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_ANALYZE_AN_LABELS_H
+#define FATHOM_ANALYZE_AN_LABELS_H
+
+#include "analyze/an_symbols.h"
+#include "profile/intern.h"
+
+struct an_labels {
+    struct an_symbols symbols;
+    struct intern in; /* functions: the labels */
+    struct sink nowhere;
+    VEC(uint32_t) of_symbol; /* 0 until asked for */
+    VEC(uint32_t) chain;     /* scratch of an_labels_stack */
+};
+
+struct an_label {
+    const char *name, *file; /* file "" when unknown */
+    uint32_t line;
+};
+
+void an_labels_init(struct an_labels *l, const struct profile *p);
+void an_labels_release(struct an_labels *l);
+uint32_t an_labels_of(struct an_labels *l, uint32_t symbol);
+struct an_label an_labels_get(const struct an_labels *l, uint32_t id);
+static inline uint32_t an_labels_count(const struct an_labels *l)
+{
+    return (uint32_t)l->in.function.n;
+}
+/* The labels of STACK, outermost first: l->chain. */
+void an_labels_stack(struct an_labels *l, uint32_t stack);
+
+#endif
