@@ -1,31 +1,30 @@
-/* fathom.h - measure a program from inside it.  C11 or C++11, Linux; libc only.
+/* fathom.h - measure a program from inside.  C11 or C++11, Linux; libc only.
  *
  *     #include <fathom.h>
  *     void step(void) { FATHOM_ZONE("step"); ... }
  *
  *     cc prog.c -lfathom && FATHOM_PROFILE=1 ./a.out
  *
- * prints at exit where the time went.  Unset, a zone is one load and one predicted branch;
- * compiled with -DFATHOM_OFF it is nothing at all, and the library is not needed.
+ * prints where the time went, at exit.  Without FATHOM_PROFILE, a zone costs one load and one
+ * predicted branch; compiled with -DFATHOM_OFF, nothing, and the library is not needed.
  *
  * Rules.  Every call is thread-safe.  Those marked [signal] may also run in a signal handler.
  * Nothing on the measuring side calls malloc, blocks, prints, aborts or changes errno; when
- * memory is used up an event is dropped and counted, never waited for.  Names must stay valid
- * until the first use only: they are copied.  Zones of one thread nest: the one begun last
- * ends first.
+ * memory is full, an event is dropped and counted.  Names are copied at first use and need not
+ * outlive it.  Zones of one thread nest: the one begun last ends first.
  *
  * Environment (read once, when the library is loaded):
  *     FATHOM_PROFILE=1                   table at exit on standard error
  *     FATHOM_PROFILE=FORMAT[:PATH]       at exit; FORMAT is table, compact, json, csv (to
  *                                        standard error without PATH), trace or fathom,
- *                                        collapsed, chrome; `fathom export` makes other
- *                                        formats from a .fathom file
+ *                                        collapsed, chrome; `fathom export` converts a
+ *                                        .fathom file to other formats
  *     FATHOM_MODE=off|count|aggregate|trace|precise    for every site
- *     FATHOM_MEMORY=64M                  the cap on everything the library keeps in memory
- *     FATHOM_DISK=1G                     the cap on the live file a trace goes on into
+ *     FATHOM_MEMORY=64M                  limit on the memory of the library
+ *     FATHOM_DISK=1G                     limit on the live file of a trace
  *     FATHOM_BUDGET=5                    demote sites that cost more than 5 % of a thread
- *     FATHOM_KEEP=first|last             which trace records stay when there is no more room
- *     FATHOM_LIVE=PATH                   keep the data in this file: it survives SIGKILL
+ *     FATHOM_KEEP=first|last             which trace records to keep when memory is full
+ *     FATHOM_LIVE=PATH                   store the data in this file: it survives SIGKILL
  *     FATHOM_RECORD_DIR=DIR              set by `fathom record`: join that recording
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -60,15 +59,15 @@ enum fathom_format {
     FATHOM_FILE,       /* .fathom: opens in every fathom command */
     FATHOM_COLLAPSED,  /* a;b;c nanoseconds */
     FATHOM_CHROME      /* chrome://tracing, Perfetto UI */
-}; /* `fathom export` makes other formats from a .fathom file */
+}; /* `fathom export` converts a .fathom file to other formats */
 
-/* Results are 0 or positive, failures are one of these. */
+/* Functions return 0 or a positive result, or one of these errors. */
 enum fathom_error {
     FATHOM_E_SYSTEM = -1,  /* a system call failed: see errno */
-    FATHOM_E_FORMAT = -2,  /* unknown format, or a file that is not what it should be */
-    FATHOM_E_MEMORY = -3,  /* the cap is reached */
-    FATHOM_E_STATE = -4,   /* not now: not started, or started already */
-    FATHOM_E_MISSING = -5  /* nothing of that name */
+    FATHOM_E_FORMAT = -2,  /* unknown format, or an invalid file */
+    FATHOM_E_MEMORY = -3,  /* the memory limit is reached */
+    FATHOM_E_STATE = -4,   /* not started, or already started */
+    FATHOM_E_MISSING = -5  /* no such name */
 };
 
 /* Why something was not kept.  Every report and export carries these counts. */
@@ -76,7 +75,7 @@ enum fathom_loss {
     FATHOM_LOST_TRACE,   /* trace records dropped or overwritten: memory full */
     FATHOM_LOST_NODE,    /* zones not measured: no memory for a new call path */
     FATHOM_LOST_THREAD,  /* zones not measured: no memory for a new thread */
-    FATHOM_LOST_SIGNAL,  /* a signal handler met its thread inside the library */
+    FATHOM_LOST_SIGNAL,  /* a signal handler interrupted the library on its thread */
     FATHOM_LOST_LABEL,   /* labels beyond the limit per site, counted as "other" */
     FATHOM_LOST_UNTRACED,/* histogram values not kept: no memory for the histogram */
     FATHOM_LOST_CAUSES
@@ -85,13 +84,13 @@ enum fathom_loss {
 struct fathom_config {
     size_t size;           /* = sizeof(struct fathom_config) */
     uint64_t memory_bytes; /* hard cap, 0 = 64 MiB; at least 1 MiB, at most 2 GiB */
-    const char *live_path; /* file to keep the data in, so that it survives SIGKILL; or NULL */
+    const char *live_path; /* file to store the data in, so that it survives SIGKILL; or NULL */
     int mode;              /* enum fathom_mode for every site; 0 = aggregate */
-    int keep_last;         /* no room for the trace: 0 keep the first records, 1 the last */
+    int keep_last;         /* when the trace is full: 0 keep the first records, 1 the last */
     int no_percentiles;    /* 1: no histograms (saves 2 ns a zone) */
     double budget_pct;     /* demote sites above this share of a thread; 0 = never */
     uint64_t disk_bytes;   /* cap on the live file, for the trace; at most 2 GiB.  0 = 1 GiB, or
-                              memory_bytes where it lies in memory (tmpfs) or keep_last is set */
+                              memory_bytes on tmpfs or with keep_last */
 };
 
 /* One line of a report. */
@@ -107,18 +106,18 @@ struct fathom_stat {
     double p50_ns, p90_ns, p99_ns, p999_ns;
     double bytes, bytes_per_s; /* operations; counters: the sum; gauges: the last value */
     double share;            /* self time / all self time of the report */
-    double raw_total_ns, raw_min_ns; /* as the clock read: the library's own part still in */
+    double raw_total_ns, raw_min_ns; /* not calibrated: including the cost of measuring */
 };
 
 /* Schedule: fathom_step() is called once per iteration; measuring is off for SKIP steps once,
- * then in a cycle: off for WAIT, on but thrown away for WARMUP, on for ACTIVE, and at the last
- * active step ready(arg) is called while the data is there.  REPEAT 0 = for ever. */
+ * then in a cycle: off for WAIT steps, on but discarded for WARMUP, on for ACTIVE.  After the
+ * last active step ready(arg) is called with the data in place.  REPEAT 0 = forever. */
 struct fathom_plan {
     uint32_t skip, wait, warmup, active, repeat;
 };
 
-/* Advice; every figure in it was measured.  The example is in the language of the place
- * (C, C++, Rust, Python, by its file's name). */
+/* Advice; every figure in it was measured.  The example is in the language of the
+ * source file (C, C++, Rust, Python, by its name). */
 struct fathom_advice {
     size_t size;
     const char *rule, *priority; /* "batch", "HIGH" | "MEDIUM" | "LOW" */
@@ -127,7 +126,7 @@ struct fathom_advice {
     double gain; /* bound on the share of the time that could be saved: 0.25 = 25 % */
 };
 
-/* A section slower than its baseline. */
+/* A zone slower than its baseline. */
 struct fathom_slower {
     size_t size;
     const char *path;
@@ -136,7 +135,7 @@ struct fathom_slower {
     const char *cause; /* "more calls", "larger sizes", "slower per call" */
 };
 
-/* A lock's times: static or embedded beside it, zeroed but for the name. */
+/* Times of a lock.  Static, or embedded next to the lock; zeroed except for the name. */
 struct fathom_lock {
     const char *name;
     struct fathom_site *wait, *hold;
@@ -156,12 +155,12 @@ struct fathom_lock {
 /* Start measuring; CFG may be NULL.  The library starts by itself when FATHOM_PROFILE or
  * FATHOM_RECORD_DIR is set, and then FATHOM_E_STATE is returned and nothing changes. */
 FATHOM_API int fathom_start(const struct fathom_config *cfg);
-FATHOM_API int fathom_enable(void);  /* all sites to their mode; starts when not started */
-FATHOM_API void fathom_disable(void); /* all sites off; what was measured stays */
+FATHOM_API int fathom_enable(void);  /* set all sites to their mode; start if needed */
+FATHOM_API void fathom_disable(void); /* turn all sites off, keep the measurements */
 FATHOM_API int fathom_enabled(void);
-FATHOM_API void fathom_clear(void);  /* forget what was measured, keep going */
-/* PATTERN is a group ("net"), a name, or either with * ("net*"); also for sites that come
- * later.  Returns how many known sites changed. */
+FATHOM_API void fathom_clear(void);  /* discard the measurements and continue */
+/* PATTERN is a group ("net"), a name, or either with * ("net*"); also applies to
+ * later sites.  Returns the number of known sites that changed. */
 FATHOM_API int fathom_mode(const char *pattern, enum fathom_mode mode);
 /* Read the clock on every Nth call only (random phase); every call is still counted. */
 FATHOM_API int fathom_sample(const char *pattern, uint32_t every);
@@ -172,27 +171,27 @@ FATHOM_API void fathom_step(void);
 /* ---- Results ------------------------------------------------------------------------- */
 
 /* Call VISIT for each line, sorted by self time.  CONTEXT NULL = everything, else only what
- * ran inside a context of that name.  Threads are added up unless PER_THREAD.  The strings
- * live until VISIT returns.  Returns the number of lines. */
+ * ran inside a context of that name.  Threads are summed unless PER_THREAD.  Strings
+ * are valid until VISIT returns.  Returns the number of lines. */
 FATHOM_API int fathom_each(const char *context, int per_thread,
                            void (*visit)(const struct fathom_stat *, void *), void *arg);
 /* FORMAT is FATHOM_TABLE, COMPACT, JSON or CSV. */
 FATHOM_API int fathom_report(FILE *to, enum fathom_format format, const char *context);
 FATHOM_API int fathom_export(const char *path, enum fathom_format format);
-/* The report as text: at most CAP bytes with the NUL; returns the length it would have. */
+/* Write the report as text, at most CAP bytes including the NUL.  Returns the full length. */
 FATHOM_API long fathom_report_text(char *text, size_t cap, enum fathom_format format,
                                    const char *context);
 FATHOM_API uint64_t fathom_lost(enum fathom_loss cause);
-/* Rough time the library itself took, over all threads, and memory in use. */
+/* Approximate time spent in the library, over all threads, and memory in use. */
 FATHOM_API uint64_t fathom_overhead_ns(void);
 FATHOM_API uint64_t fathom_memory_bytes(void);
 
 /* Strongest first. */
 FATHOM_API int fathom_advise(void (*visit)(const struct fathom_advice *, void *), void *arg);
 
-/* Baselines.  Save what was measured; later call check: VISIT is called for each section
- * whose time per run is more than TOLERANCE (0.1 = 10 %) above its baseline.  Returns how
- * many, or a negative error. */
+/* Baselines.  Save the measurements of one run and check another against them: VISIT is called
+ * for each zone whose time per run is more than TOLERANCE (0.1 = 10 %) above its baseline.
+ * Returns their number, or a negative error. */
 FATHOM_API int fathom_save_baseline(const char *path);
 FATHOM_API int fathom_check_baseline(const char *path, double tolerance,
                                      void (*visit)(const struct fathom_slower *, void *),
@@ -202,7 +201,7 @@ FATHOM_API int fathom_check_baseline(const char *path, double tolerance,
 
 FATHOM_API uint64_t fathom_now_ns(void); /* [signal] CLOCK_MONOTONIC */
 
-/* Ticks of the cycle counter, or nanoseconds where there is none that can be trusted. */
+/* Ticks of the cycle counter, or nanoseconds if there is no reliable one. */
 static inline uint64_t fathom_cycles(void) /* [signal] */
 {
 #if defined(__x86_64__)
@@ -220,8 +219,8 @@ static inline uint64_t fathom_cycles(void) /* [signal] */
 #endif
 }
 
-/* ---- Inside: the measuring path.  Nothing below this line is to be used by name until the
- *      macros at the end. ------------------------------------------------------------------ */
+/* ---- Inside: the measuring path.  Do not use anything below by name, except the macros at
+ *      the end. ------------------------------------------------------------------ */
 
 struct fathom_site { /* one place in the program; static, one per macro */
     uint32_t mode;   /* 0 off, 1 measure here, else fathom_begin_() decides */
@@ -239,21 +238,21 @@ struct fathom_node_ { /* one call path of one thread; 128 bytes, lives in the sh
     uint64_t count, total, min, max; /* clock ticks */
     uint64_t squares;                /* sum of squared ticks, the bits of a double */
     uint64_t open;                   /* start of the zone that has not ended; 1: being counted.
-                                        Of ended threads: the most that one of them spent */
+                                        For ended threads: the maximum over them */
     uint32_t special;                /* not 0: fathom_end_() */
     uint32_t site_id;
     uint64_t hist, ext;              /* addresses in the region, 0 = none */
     uint64_t child, sibling;         /* lists, of the owning thread only */
     uint64_t first;                  /* ticks of the first call */
-    uint32_t seq;                    /* order of making, from 1: a parent has a lower one */
+    uint32_t seq;                    /* order of creation, from 1: a parent has a lower one */
     uint16_t backend, label;         /* string numbers */
 } __attribute__((aligned(128)));
 
 enum { FATHOM_CACHE_ = 256, FATHOM_PAGE_ = 4096, FATHOM_HEAD_ = 128 };
 
 /* A ring is one word: the address of the next free record.  No record lies in the first
- * FATHOM_HEAD_ bytes of a page, so an address there says that the page before is full.  One
- * instruction takes a record and one opens a page: a handler never meets half of either. */
+ * FATHOM_HEAD_ bytes of a page, so an address there means that the previous page is full.  One
+ * instruction takes a record and one opens a page, so a handler never sees half of either. */
 struct fathom_thread_ { /* first in a page of the shared region */
     struct fathom_node_ *cur;
     uint64_t ring[2]; /* scratch, trace */
@@ -286,7 +285,7 @@ FATHOM_API void fathom_sites_remove_(const void *from, const void *to);
 #define FATHOM_RARE_(x) __builtin_expect(!!(x), 0)
 #define FATHOM_ORDER_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
-/* Which slot of the thread's cache a call path is found in. */
+/* Slot of a path in the thread's cache. */
 static inline uint32_t fathom_slot_(const struct fathom_node_ *parent,
                                     const struct fathom_site *site)
 {
@@ -306,9 +305,9 @@ static inline uint64_t fathom_take_(uint64_t *ring, uint64_t bytes)
 #endif
 }
 
-/* A handler may run between any two stores; it only touches what hangs below cur, and leaves
- * cur as it was.  So: cur first at the begin, last at the end.  Only a clear() touches all,
- * and it waits where a node says that it is being counted (open 1). */
+/* A handler may run between any two stores.  It only touches nodes below cur and restores cur.
+ * Therefore begin stores cur first and end stores it last.  Only clear() touches all nodes,
+ * and it waits for nodes that are being counted (open 1). */
 static inline struct fathom_zone fathom_begin(struct fathom_site *site) /* [signal] */
 {
     struct fathom_zone z = { NULL, 0 };
@@ -390,7 +389,7 @@ static inline void fathom_end(struct fathom_zone *z) /* [signal] */
     }
 }
 
-/* One clock read: what *Z measured ends, and SITE begins in its place. */
+/* With one clock read, end *Z and begin SITE in its place. */
 static inline void fathom_lap(struct fathom_zone *z, struct fathom_site *site) /* [signal] */
 {
     struct fathom_node_ *n = z->node, *next;
@@ -431,16 +430,16 @@ FATHOM_API void fathom_context_pop_(struct fathom_zone *z);
 
 /* ---- Calls by hand ------------------------------------------------------------------- */
 
-/* A site made at run time, for bindings and generated names; the same arguments give the same
- * site for ever.  NULL when memory is out: fathom_begin_at accepts that.  KIND as in struct
+/* Create a site at run time, for bindings and generated names; the same arguments always
+ * return the same site.  NULL when memory is full, which fathom_begin_at accepts.  KIND as in struct
  * fathom_stat.  Not for hot loops: keep the result. */
 FATHOM_API struct fathom_site *fathom_site_get(const char *name, const char *group,
                                                const char *file, uint32_t line, int kind);
 
-/* Late facts about an operation, any time before its end. */
+/* Facts about an operation, at any time before its end. */
 static inline void fathom_op_bytes(struct fathom_op *op, uint64_t bytes) { op->bytes = bytes; }
 static inline void fathom_op_work(struct fathom_op *op, uint64_t work) { op->work = work; }
-/* A checksum of the input: equal size and tag again and again means the work is repeated. */
+/* A checksum of the input.  Equal size and tag mean repeated work. */
 static inline void fathom_op_tag(struct fathom_op *op, uint64_t tag) { op->tag = tag; }
 /* Which implementation did it ("cpu", "avx2", "gpu") or which worker="0": moves the operation
  * to a line of its own.  LABEL is name="value"; at most 64 of them per site. */
@@ -465,7 +464,7 @@ static inline void fathom_op_end(struct fathom_op *op)
 
 FATHOM_API void fathom_thread_name(const char *name); /* of the calling thread */
 
-/* Contexts: what a zone was done for.  They nest, and go to another thread by handle. */
+/* Contexts: what a zone belongs to.  They nest, and cross threads by handle. */
 typedef uint32_t fathom_context;
 FATHOM_API fathom_context fathom_context_now(void); /* 0 = none */
 /* Enter the context of a handle on this thread; ends like a zone, with fathom_context_leave. */
@@ -486,9 +485,9 @@ FATHOM_API void fathom_lock_release(struct fathom_lock *l); /* before unlocking 
 #define FATHOM_CAT2_(a, b) a##b
 #define FATHOM_CAT_(a, b) FATHOM_CAT2_(a, b)
 
-/* In C the sites of a program or library are one array, known when it is loaded.  In C++ an
- * inline function's static cannot be in a named section, so a site registers itself (mode 2)
- * the first time it is met, on the same branch. */
+/* In C, the sites of a program or library form one array, known at load time.  In C++, a static
+ * of an inline function cannot be in a named section, so a site registers itself (mode 2)
+ * when it runs for the first time, on the same branch. */
 #ifdef __cplusplus
 #define FATHOM_SITE_(var, name, kind, every)                                              \
     static struct fathom_site var = { 2,        0, name, __FILE__, __func__, FATHOM_GROUP, \
@@ -500,16 +499,16 @@ FATHOM_API void fathom_lock_release(struct fathom_lock *l); /* before unlocking 
     }
 #endif
 
-/* Time from here to the end of the block, on every way out of it. */
+/* Measure from here to the end of the block, however it is left. */
 #define FATHOM_ZONE(name) FATHOM_ZONE_V(FATHOM_CAT_(fathom_zone_, __LINE__), name)
 #define FATHOM_FUNC() FATHOM_ZONE(__func__)
-/* The same with 1 of EVERY calls timed, all counted. */
+/* The same, but time only 1 of EVERY calls; all are counted. */
 #define FATHOM_ZONE_N(name, every)                                                        \
     FATHOM_SITE_(FATHOM_CAT_(fathom_site_, __LINE__), name, 0, every);                    \
     struct fathom_zone FATHOM_CAT_(fathom_zone_, __LINE__)                                \
         __attribute__((cleanup(fathom_end), unused)) =                                    \
             fathom_begin(&FATHOM_CAT_(fathom_site_, __LINE__))
-/* A zone with a name of its own: for FATHOM_LAP, and for more than one on a line. */
+/* A zone with its own variable: for FATHOM_LAP, and for several zones on one line. */
 #define FATHOM_ZONE_V(var, name)                                                          \
     FATHOM_SITE_(FATHOM_CAT_(var, _site), name, 0, 0);                                    \
     struct fathom_zone var __attribute__((cleanup(fathom_end), unused)) =                 \
@@ -519,7 +518,7 @@ FATHOM_API void fathom_lock_release(struct fathom_lock *l); /* before unlocking 
     FATHOM_SITE_(FATHOM_CAT_(var, _site), name, 0, 0);                                    \
     struct fathom_zone var = fathom_begin(&FATHOM_CAT_(var, _site))
 #define FATHOM_END(var) fathom_end(&(var))
-/* The zone VAR ends here and the next phase begins, for one clock read. */
+/* End the zone VAR and begin the next phase with one clock read. */
 #define FATHOM_LAP(var, name)                                                             \
     do {                                                                                  \
         FATHOM_SITE_(fathom_lap_site, name, 0, 0);                                        \
@@ -545,12 +544,12 @@ FATHOM_API void fathom_lock_release(struct fathom_lock *l); /* before unlocking 
 #define FATHOM_GAUGE(name, value) FATHOM_EVENT_(name, 3, value, 0, NULL)
 #define FATHOM_GAUGE_L(name, value, label) FATHOM_EVENT_(name, 3, value, 0, label)
 #define FATHOM_INSTANT(name) FATHOM_EVENT_(name, 4, 0, 0, NULL)
-/* One call per frame or iteration: its line shows the time from call to call. */
+/* Call once per frame or iteration; the report shows the time from call to call. */
 #define FATHOM_FRAME(name) FATHOM_EVENT_(name, 5, 0, 0, NULL)
-/* The same ID on two threads: an arrow from one to the other. */
+/* The same ID on two threads draws an arrow from one to the other. */
 #define FATHOM_FLOW(name, id) FATHOM_EVENT_(name, 9, 0, id, NULL)
 
-/* A memory pool by name: what is in use, the peak, and which zones allocate. */
+/* A named memory pool: bytes in use, the peak, and the zones that allocate. */
 #define FATHOM_POOL_(name, bytes)                                                         \
     do {                                                                                  \
         FATHOM_SITE_(fathom_pool_site, name, 8, 0);                                       \
@@ -560,7 +559,7 @@ FATHOM_API void fathom_lock_release(struct fathom_lock *l); /* before unlocking 
 #define FATHOM_ALLOC(pool, bytes) FATHOM_POOL_(pool, (int64_t)(bytes))
 #define FATHOM_FREE(pool, bytes) FATHOM_POOL_(pool, -(int64_t)(bytes))
 
-/* Everything to the end of the block is done for NAME. */
+/* Everything to the end of the block belongs to the context NAME. */
 #define FATHOM_CONTEXT(name)                                                              \
     struct fathom_zone FATHOM_CAT_(fathom_context_, __LINE__)                             \
         __attribute__((cleanup(fathom_context_pop_), unused)) = { NULL, 0 };              \
@@ -586,7 +585,7 @@ __attribute__((destructor)) static void fathom_unload_(void)
 }
 #endif
 
-#else /* FATHOM_OFF: nothing is left, and no library is needed */
+#else /* FATHOM_OFF: no code remains, and no library is needed */
 
 typedef uint32_t fathom_context;
 struct fathom_site { int unused; };

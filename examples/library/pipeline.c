@@ -3,7 +3,7 @@
  *     cc -O2 pipeline.c -lfathom -o pipeline
  *     ./pipeline                                  nothing to see, nothing to pay
  *     FATHOM_PROFILE=1 ./pipeline                 where the time went
- *     FATHOM_PROFILE=trace:p.fathom ./pipeline && fathom view p.fathom
+ *     FATHOM_PROFILE=trace:p.fathom ./pipeline && fathom flame p.fathom
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fathom.h>

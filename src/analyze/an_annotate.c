@@ -49,7 +49,7 @@ static void read_text(const struct profile *p, struct an_listing *l, struct map 
         return;
     if (*date && strptime(date, "%Y-%m-%dT%H:%M:%S%z", &when) &&
         st.st_mtime > when_s(&when)) {
-        l->no_source = "the file was changed after the recording";
+        l->no_source = "the file changed after the recording";
         return;
     }
     if (map_open(disk, l->file, NULL) < 0)
@@ -66,7 +66,7 @@ static int nothing_to_list(const struct an_annotate *a, const char *name, struct
                        *a->metric_name ? " of " : "", a->metric_name);
     if (name)
         return err_set(e, ERR_MISSING, "no function or source file \"%s\" in the profile", name);
-    return err_set(e, ERR_MISSING, "the profile has no named functions with cost");
+    return err_set(e, ERR_MISSING, "the profile has no named function with any cost");
 }
 
 int an_annotate_build(struct an_annotate *a, struct profile *p, const struct an_view *v,

@@ -176,7 +176,7 @@ static int parse_time(const struct profile *p, const char *text, struct span_ns 
     if (end == text || *end || !(a >= 0) || (b >= 0 && b < a) || a > 1e9 || b > 1e9)
         return err_set(e, ERR_USAGE, "--time: \"%s\" is not A-B in seconds, such as 1.5-3", text);
     if (!start)
-        return err_set(e, ERR_MISSING, "--time: this profile keeps no times");
+        return err_set(e, ERR_MISSING, "--time: this profile has no times");
     out->from = start + (uint64_t)(a * 1e9);
     if (b >= 0)
         out->to = start + (uint64_t)(b * 1e9);
@@ -245,7 +245,7 @@ static int drop_others(struct profile *p, const struct verdict *v, struct err *e
         if (passes(&p->sample.v[i], v))
             p->sample.v[kept++] = p->sample.v[i];
     if (!kept && p->sample.n)
-        return err_set(e, ERR_MISSING, "no sample passes the filters");
+        return err_set(e, ERR_MISSING, "no samples match the filters");
     p->sample.n = kept;
     return 0;
 }

@@ -46,7 +46,7 @@ static int parse_level(struct an_levels *l, const char *word, size_t n, struct e
         l->n++;
         return 0;
     }
-    err_set(e, ERR_USAGE, "--by: there is no \"%.*s\"", (int)n, word);
+    err_set(e, ERR_USAGE, "--by: unknown group \"%.*s\"", (int)n, word);
     err_hint(e, "command, process, thread, module, function, line and tag:KEY are known, joined by "
                 "commas");
     return -1;

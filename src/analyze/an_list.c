@@ -182,6 +182,6 @@ int an_callers_build(struct an_tree *out, int64_t **self, int64_t **wait,
     free(total);
     free(waiting);
     if (weight.n == 1)
-        return err_set(e, ERR_MISSING, "no sample has a function called \"%s\" on its stack", name);
+        return err_set(e, ERR_MISSING, "no stack has a function called \"%s\"", name);
     return 0;
 }

@@ -125,9 +125,9 @@ static void say_troubles(const struct profile *p, struct out *o)
         const char *key, *text;
     } troubles[] = {
         { "throttled", "the kernel throttled the events %s times: choose a lower rate" },
-        { "threads_missed", "%s threads were not seen from their start" },
+        { "threads_missed", "%s threads were not recorded from their start" },
         { "python_given_up", "%s Python stacks could not be read" },
-        { "dropped", "%s events were dropped by a full channel" },
+        { "dropped", "%s events were dropped because a channel was full" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(troubles); i++) {

@@ -211,8 +211,9 @@ static void say_waits(const struct an_report *r, struct buf *b)
                    human_ns((double)v[i].ns).s, pct_of(v[i].ns, whole));
     buf_str(b, n ? "\n" : "");
     if (pct_of(t->guessed, t->waiting) >= TOLD_PCT)
-        buf_printf(b, "%s of the waiting was too short to look at: it is put where the thread "
-                      "waited or ran before\n", human_ns((double)t->guessed).s);
+        buf_printf(b, "%s of the waiting was too short to observe; it is attributed to the last "
+                      "known stack of its thread\n",
+                   human_ns((double)t->guessed).s);
     if (t->n_idle)
         say_idle(r, b);
 }

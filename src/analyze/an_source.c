@@ -382,7 +382,7 @@ static void add_all_code(struct builder *b)
             if (b->p->code.v[i].module == b->modules[k])
                 add_code(b, &b->p->code.v[i]);
     if (!b->l->instr.n)
-        b->l->no_code = "the profile holds no code of it";
+        b->l->no_code = "the profile has no code for it";
 }
 
 static int line_order(const void *a, const void *b)
@@ -418,7 +418,7 @@ static void find_text(struct an_listing *l, const struct profile *p, uint32_t fi
             l->text_size = p->source.v[i].size;
         }
     l->no_source = l->text ? ""
-                   : file  ? "the profile holds no source of it"
+                   : file  ? "the profile has no source for it"
                            : "no debug information";
 }
 

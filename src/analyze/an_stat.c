@@ -68,8 +68,8 @@ struct question {
 
 static const struct question of_run[] = {
     { "wall", "ns", "", ask_wall },
-    { "user", "ns", "processor time in the program", ask_user },
-    { "system", "ns", "processor time in the kernel for it", ask_system },
+    { "user", "ns", "CPU time in user space", ask_user },
+    { "system", "ns", "CPU time in the kernel", ask_system },
     { "cpus used", "ratio", "(user + system) / wall", ask_cpus },
     { "max RSS", "bytes", "memory of the largest process", ask_rss },
     { "minor faults", "count", "pages mapped in", ask_minor },
@@ -170,7 +170,7 @@ static const char *why_no_hardware(const struct an_stat *s)
     if (!asked)
         return "";
     return errnum == EACCES || errnum == EPERM || errnum == ENOSYS
-               ? "hardware counters are refused here: fathom doctor says what would allow them"
+               ? "no permission for hardware counters; fathom doctor explains how to get it"
                : "no hardware counters on this machine (virtual machines often have none); "
                  "valgrind --tool=cachegrind simulates caches and branches, and fathom reads "
                  "its output";
@@ -185,7 +185,7 @@ void an_stat_build(struct an_stat *s)
     s->hardware = why_no_hardware(s);
     for (size_t i = 0; i < s->measure.n; i++)
         if (s->run[0].rss_is_ours && strcmp(s->measure.v[i].name, "max RSS") == 0)
-            s->measure.v[i].note = "or less: no more than fathom itself";
+            s->measure.v[i].note = "or less: not more than fathom itself used";
 }
 
 void an_stat_release(struct an_stat *s)

@@ -38,7 +38,7 @@ static int read_all(struct map *m, int fd, struct err *e)
         b.n += (size_t)got;
         if (b.n > MOST_BYTES) {
             buf_release(&b);
-            return err_set(e, ERR_LIMIT, "more than 4 GiB came from a pipe or device");
+            return err_set(e, ERR_LIMIT, "a pipe or device gave more than 4 GiB");
         }
     }
     m->data = b.data;
@@ -54,9 +54,9 @@ int map_fd(struct map *m, int fd, struct err *e)
 
     *m = (struct map){ 0 };
     if (fstat(fd, &st) < 0)
-        return err_sys(e, "cannot look at the file");
+        return err_sys(e, "cannot stat the file");
     if (S_ISDIR(st.st_mode))
-        return err_set(e, ERR_FORMAT, "is a folder, not a file");
+        return err_set(e, ERR_FORMAT, "is a directory, not a file");
     if (!S_ISREG(st.st_mode) || st.st_size == 0)
         return read_all(m, fd, e);
     p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);

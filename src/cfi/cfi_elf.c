@@ -131,7 +131,7 @@ int cfi_elf_open(struct cfi_elf *elf, int fd, const void *image, size_t size, st
         return err_set(e, ERR_FORMAT, "not a 64-bit little-endian ELF file");
     elf->machine = elf_machine(elf->file.machine);
     if (!elf->machine)
-        return err_set(e, ERR_FORMAT, "an ELF file of another machine (%u)", elf->file.machine);
+        return err_set(e, ERR_FORMAT, "an ELF file for another machine (%u)", elf->file.machine);
     return 0;
 }
 

@@ -19,12 +19,13 @@ struct annotate_args {
 
 static const struct option annotate_options[] = {
     { OPT_U64, 'n', "functions", offsetof(struct annotate_args, functions), "N",
-      "list at most N functions when no name is given" },
+      "list at most N functions without a name (default: 10)" },
     { OPT_DOUBLE, 0, "share", offsetof(struct annotate_args, share_pct), "PCT",
-      "list functions until PCT percent of the cost" },
-    { OPT_FLAG, 0, "no-code", offsetof(struct annotate_args, no_code), NULL, "source lines only" },
+      "list functions until they cover PCT percent of the cost (default: 80)" },
+    { OPT_FLAG, 0, "no-code", offsetof(struct annotate_args, no_code), NULL,
+      "show source lines only" },
     { OPT_FLAG, 0, "all-code", offsetof(struct annotate_args, all_code), NULL,
-      "every instruction of a hot line" },
+      "show every instruction of a hot line" },
     { OPT_FLAG, 'j', "json", offsetof(struct annotate_args, json), NULL, "print JSON" },
     { 0 },
 };
@@ -110,7 +111,7 @@ static const struct annotate_args defaults = {
 
 const struct command cmd_annotate = {
     .name = "annotate",
-    .summary = "show what each source line and instruction costs",
+    .summary = "show the cost of each source line and instruction",
     .usage = "annotate [options] [FILE...] [FUNCTION | SOURCE FILE]\n"
              "annotate [options] [FUNCTION] -- CMD...",
     .examples = "  fathom annotate                       the hottest functions of profile.fathom\n"

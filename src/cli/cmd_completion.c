@@ -142,7 +142,7 @@ static int completion_run(void *args, const struct opts_rest *rest, struct err *
             shells[i].put(&o);
             return out_close(&o, e);
         }
-    return err_set(e, ERR_USAGE, "name one shell: bash, zsh or fish");
+    return err_set(e, ERR_USAGE, "give one shell: bash, zsh or fish");
 }
 
 static const struct opts_table no_options[] = { { 0 } };

@@ -1,4 +1,4 @@
-/* cmd_doctor.c - what this machine and a binary allow, and what to change.
+/* cmd_doctor.c - check a machine or binary and suggest changes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -29,30 +29,31 @@ static int check_flags(const struct doctor_args *a, struct err *e)
     bool profile = false, lang = false;
 
     if (!a->flags)
-        return a->lang ? err_set(e, ERR_USAGE, "--lang goes with --flags") : 0;
+        return a->lang ? err_set(e, ERR_USAGE, "--lang needs --flags") : 0;
     for (const struct doc_flags *x = doc_flags; x->profile; x++) {
         profile |= strcmp(x->profile, a->flags) == 0;
         lang |= !a->lang || strcmp(x->lang, a->lang) == 0;
     }
     if (!profile)
-        return err_set(e, ERR_USAGE, "--flags: fast or instrumented, not \"%s\"", a->flags);
+        return err_set(e, ERR_USAGE, "--flags: \"%s\" is neither fast nor instrumented",
+                       a->flags);
     if (lang)
         return 0;
-    err_set(e, ERR_USAGE, "--lang: nothing is known about \"%s\"", a->lang);
-    err_hint(e, "c, rust, cmake, meson, cargo, pybind11 and pyo3 are known");
+    err_set(e, ERR_USAGE, "--lang: unknown language or build system \"%s\"", a->lang);
+    err_hint(e, "use c, rust, cmake, meson, cargo, pybind11 or pyo3");
     return -1;
 }
 
 static int check(const struct doctor_args *a, const struct opts_rest *rest, struct err *e)
 {
     if (rest->n > 1)
-        return err_set(e, ERR_USAGE, "one binary or process at a time");
+        return err_set(e, ERR_USAGE, "give one binary or process at a time");
     if (a->overhead && (!rest->command || !rest->command[0]))
         return err_set(e, ERR_USAGE, "--overhead needs a command: --overhead -- CMD");
     if (rest->command && !a->overhead)
-        return err_set(e, ERR_USAGE, "a command goes with --overhead");
+        return err_set(e, ERR_USAGE, "a command needs --overhead");
     if (a->rounds < 1 || a->rounds > 1000)
-        return err_set(e, ERR_USAGE, "--rounds: from 1 to 1000");
+        return err_set(e, ERR_USAGE, "--rounds: must be from 1 to 1000");
     return check_flags(a, e);
 }
 
@@ -130,14 +131,14 @@ static const struct option doctor_options[] = {
     { OPT_FLAG, 0, "measure", offsetof(struct doctor_args, measure), NULL,
       "measure latencies and bandwidths of this machine" },
     { OPT_FLAG, 0, "overhead", offsetof(struct doctor_args, overhead), NULL,
-      "measure what recording costs CMD" },
+      "measure the overhead of recording CMD" },
     { OPT_U64, 'r', "rounds", offsetof(struct doctor_args, rounds), "N",
-      "rounds of --overhead (5)" },
+      "number of --overhead rounds (default: 5)" },
     { OPT_STR, 0, "flags", offsetof(struct doctor_args, flags), "PROFILE",
-      "compiler flags of the fast or instrumented build" },
+      "print compiler flags: fast or instrumented" },
     { OPT_STR, 0, "lang", offsetof(struct doctor_args, lang), "LANG",
-      "c, rust, cmake, meson, cargo, pybind11, pyo3" },
-    { OPT_FLAG, 0, "json", offsetof(struct doctor_args, json), NULL, "one JSON object" },
+      "limit --flags to c, rust, cmake, meson, cargo, pybind11, pyo3" },
+    { OPT_FLAG, 0, "json", offsetof(struct doctor_args, json), NULL, "print one JSON object" },
     { 0 },
 };
 
@@ -146,7 +147,7 @@ static const struct doctor_args doctor_defaults = { .rounds = 5 };
 
 const struct command cmd_doctor = {
     .name = "doctor",
-    .summary = "what this machine and a binary allow, and what to change",
+    .summary = "check a machine or binary and suggest changes",
     .usage = "doctor [options] [BINARY | PID]\ndoctor --overhead [options] -- CMD...",
     .examples = "  fathom doctor                      this machine\n"
                 "  fathom doctor ./prog               how ./prog was built, how to record it\n"

@@ -43,7 +43,7 @@ static int dump_run(void *args, const struct opts_rest *rest, struct err *e)
     int rc = 0;
 
     if (!rest->n || rest->command)
-        return err_set(e, ERR_USAGE, "no file to dump");
+        return err_set(e, ERR_USAGE, "no file: give the .fathom file to dump");
     for (int i = 0; i < rest->n && rc == 0; i++) {
         if (rest->n > 1)
             put_name(args, rest->v[i], &o);
@@ -56,11 +56,11 @@ static int dump_run(void *args, const struct opts_rest *rest, struct err *e)
 
 static const struct option dump_options[] = {
     { OPT_FLAG, 'j', "json", offsetof(struct store_dump_options, json), NULL,
-      "one JSON object a line" },
+      "print one JSON object per line" },
     { OPT_FLAG, 0, "chunks", offsetof(struct store_dump_options, chunks), NULL,
-      "the heads of chunks instead of their records" },
+      "print chunk headers instead of records" },
     { OPT_STR, 0, "only", offsetof(struct store_dump_options, only), "KIND",
-      "records of one kind: string, frame, stack, sample ..." },
+      "print one kind of record: string, frame, stack, sample ..." },
     { 0 },
 };
 static const struct opts_table dump_tables[] = { { dump_options, 0 }, { 0 } };

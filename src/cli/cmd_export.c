@@ -53,12 +53,12 @@ static const struct format *choose(const struct export_args *a, struct err *e)
     if (f && f->write)
         return f;
     if (a->format && f)
-        err_set(e, ERR_USAGE, "%s is read, not written", a->format);
+        err_set(e, ERR_USAGE, "format %s can be read but not written", a->format);
     else if (a->format)
-        err_set(e, ERR_USAGE, "--format: there is no format \"%s\"", a->format);
+        err_set(e, ERR_USAGE, "--format: unknown format \"%s\"", a->format);
     else
-        err_set(e, ERR_USAGE, "say which format with --format, or by the name of the output");
-    err_hint(e, "fathom export --list names them");
+        err_set(e, ERR_USAGE, "no format: give --format or an output file with a known extension");
+    err_hint(e, "run fathom export --list to see the formats");
     return NULL;
 }
 
@@ -95,12 +95,12 @@ static int export_run(void *args, const struct opts_rest *rest, struct err *e)
 
 static const struct option export_options[] = {
     { OPT_STR, 'f', "format", offsetof(struct export_args, format), "NAME",
-      "the format; by the output's name otherwise" },
+      "output format (default: by the extension of OUT)" },
     { OPT_STR, 'o', "output", offsetof(struct export_args, output), "OUT",
-      "where to; standard output otherwise" },
+      "write to OUT (default: standard output)" },
     { OPT_STR, 0, "title", offsetof(struct export_args, title), "TEXT",
-      "title inside the file, where the format has one" },
-    { OPT_FLAG, 0, "list", offsetof(struct export_args, list), NULL, "name the formats" },
+      "title to store in the file, if the format has one" },
+    { OPT_FLAG, 0, "list", offsetof(struct export_args, list), NULL, "list the formats" },
     { 0 },
 };
 

@@ -19,8 +19,8 @@ static const struct option flame_options[] = {
     { OPT_STR, 'o', "output", offsetof(struct flame_args, output), "FILE",
       "write X.html (a page to explore) or X.svg (a picture); - is standard output" },
     { OPT_FLAG, 'i', "inverted", offsetof(struct flame_args, inverted), NULL,
-      "start from the functions that cost, callers above them" },
-    { OPT_STR, 0, "title", offsetof(struct flame_args, title), "TEXT", "the heading" },
+      "start from the most expensive functions, callers above them" },
+    { OPT_STR, 0, "title", offsetof(struct flame_args, title), "TEXT", "heading of the graph" },
     { 0 },
 };
 

@@ -35,7 +35,7 @@ static int import_run(void *args, const struct opts_rest *rest, struct err *e)
         return EXIT_DONE;
     }
     if (rest->n != 1)
-        return err_set(e, ERR_USAGE, "one file to import is needed");
+        return err_set(e, ERR_USAGE, "give exactly one file to import");
     p = format_open(rest->v[0], e);
     if (!p)
         return -1;
@@ -50,9 +50,9 @@ static int import_run(void *args, const struct opts_rest *rest, struct err *e)
 
 static const struct option import_options[] = {
     { OPT_STR, 'o', "output", offsetof(struct import_args, output), "FILE",
-      "where to; " INPUT_DEFAULT " otherwise" },
+      "write to FILE (default: " INPUT_DEFAULT ")" },
     { OPT_FLAG, 0, "list", offsetof(struct import_args, list), NULL,
-      "name the formats that are recognised" },
+      "list the formats" },
     { 0 },
 };
 
@@ -60,7 +60,7 @@ static const struct opts_table import_tables[] = { { import_options, 0 }, { 0 } 
 
 const struct command cmd_import = {
     .name = "import",
-    .summary = "turn another tool's profile into a .fathom file",
+    .summary = "import another tool's profile as a .fathom file",
     .usage = "import [options] FILE\nimport --list",
     .examples =
         "  fathom import perf.data -o p.fathom       what perf recorded, names and lines resolved\n"

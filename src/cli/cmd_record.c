@@ -28,27 +28,27 @@ struct record_args {
 #define AT(field) offsetof(struct record_args, field)
 static const struct option record_options[] = {
     { OPT_STR, 'o', "output", AT(output), "FILE",
-      "write to FILE (profile.fathom); - is standard output" },
-    { OPT_U64, 'F', "frequency", AT(frequency), "HZ", "samples per second and CPU (999)" },
+      "write to FILE (default: profile.fathom); - is standard output" },
+    { OPT_U64, 'F', "frequency", AT(frequency), "HZ", "samples per second and CPU (default: 999)" },
     { OPT_OPT_STR, 'g', "graph", AT(graph), "MODE",
-      "how stacks are taken: auto, fp[,DEPTH], dwarf[,BYTES], lbr, none" },
+      "how to take stacks: auto, fp[,DEPTH], dwarf[,BYTES], lbr, none" },
     { OPT_STR, 0, "call-graph", AT(call_graph), "MODE", "the same as --graph" },
     { OPT_LIST, 'e', "event", AT(events), "EVENT,...",
-      "what to sample, several become several metrics" },
-    { OPT_LIST, 'p', "pid", AT(pids), "PID", "record a running process; may be given often" },
+      "events to sample; each becomes a metric" },
+    { OPT_LIST, 'p', "pid", AT(pids), "PID", "record a running process; repeatable" },
     { OPT_FLAG, 'a', "all", AT(system_wide), NULL, "record the whole machine" },
     { OPT_SECONDS, 'd', "duration", AT(duration), "SECONDS",
-      "stop after so long; a command started here is ended" },
-    { OPT_SECONDS, 0, "delay", AT(delay), "SECONDS", "let so much pass before sampling" },
-    { OPT_FLAG, 0, "wall", AT(wall), NULL, "waiting as well as running" },
-    { OPT_FLAG, 0, "kernel", AT(kernel), NULL, "only what runs in the kernel" },
-    { OPT_FLAG, 0, "user", AT(user), NULL, "only what runs in user space" },
-    { OPT_STR, 0, "pin", AT(pin), "CPUS", "CPUs the command may use, such as 0,2-3" },
+      "stop after SECONDS and terminate the command" },
+    { OPT_SECONDS, 0, "delay", AT(delay), "SECONDS", "wait SECONDS before sampling" },
+    { OPT_FLAG, 0, "wall", AT(wall), NULL, "record waiting as well as running" },
+    { OPT_FLAG, 0, "kernel", AT(kernel), NULL, "sample kernel code only" },
+    { OPT_FLAG, 0, "user", AT(user), NULL, "sample user code only" },
+    { OPT_STR, 0, "pin", AT(pin), "CPUS", "run the command on CPUS, such as 0,2-3" },
     { OPT_FLAG, 0, "no-children", AT(no_children), NULL,
-      "only the command itself and its threads" },
+      "record the command itself, not its child processes" },
     { OPT_FLAG, 0, "no-source", AT(no_source), NULL,
-      "keep no source text and no code in the file" },
-    { OPT_FLAG, 'q', "quiet", AT(quiet), NULL, "no progress and no summary" },
+      "do not store source text and machine code" },
+    { OPT_FLAG, 'q', "quiet", AT(quiet), NULL, "print no progress and no summary" },
     { 0 },
 };
 static const struct record_args record_defaults = { .frequency = COL_DEFAULT_HZ };
@@ -84,7 +84,7 @@ static int take_pids(const struct opt_list *list, struct col_options *o, struct 
             long pid = strtol(p, &end, 10);
 
             if (end == p || pid <= 0 || (*end && *end != ','))
-                return err_set(e, ERR_USAGE, "-p: \"%s\" is not a process number", list->v[i]);
+                return err_set(e, ERR_USAGE, "-p: \"%s\" is not a process id", list->v[i]);
             if (o->n_pids == COL_MAX_PIDS)
                 return err_set(e, ERR_USAGE, "-p: more than %d processes", COL_MAX_PIDS);
             o->pids[o->n_pids++] = pid;
@@ -114,7 +114,7 @@ static int take_graph(const struct record_args *a, struct col_options *o, struct
         return -1;
     if (a->graph && !*a->graph && o->command && is_graph_mode(o->command[0])) {
         err_hint(e, "-g%s", o->command[0]);
-        return err_set(e, ERR_USAGE, "-g takes its mode without a space between");
+        return err_set(e, ERR_USAGE, "-g takes its mode without a space");
     }
     return 0;
 }
@@ -142,17 +142,17 @@ static int take_options(const struct record_args *a, const struct opts_rest *res
     if (take_graph(a, o, e) < 0)
         return -1;
     if (a->frequency == 0)
-        return err_set(e, ERR_USAGE, "-F: at least one sample a second is needed");
+        return err_set(e, ERR_USAGE, "-F: the rate must be at least 1");
     if (a->frequency > 100000)
-        return err_set(e, ERR_USAGE, "-F: more than 100,000 samples a second is not possible");
+        return err_set(e, ERR_USAGE, "-F: the rate must be at most 100,000");
     targets = (o->command && !o->system_wide) + (o->n_pids > 0) + o->system_wide;
     if (targets == 0)
-        err_hint(e, "fathom record -- ./program, or -p PID, or -a");
+        err_hint(e, "use: fathom record -- ./program, or -p PID, or -a");
     if (targets != 1)
-        return err_set(e, ERR_USAGE, targets ? "one of a command, -p and -a, not several"
-                                             : "nothing to record was named");
+        return err_set(e, ERR_USAGE, targets ? "give only one of a command, -p and -a"
+                                             : "no target: give a command, -p PID or -a");
     if (a->pin && !o->command)
-        return err_set(e, ERR_USAGE, "--pin is for a command that is started here");
+        return err_set(e, ERR_USAGE, "--pin needs a command to run");
     return 0;
 }
 
@@ -178,7 +178,7 @@ static int open_output(const char *path, bool *kept, struct err *e)
     if (strcmp(path, "-") == 0) {
         if (isatty(STDOUT_FILENO)) {
             err_hint(e, "fathom record -o - -- CMD | fathom report -");
-            return err_set(e, ERR_USAGE, "standard output is a terminal: a profile is not text");
+            return err_set(e, ERR_USAGE, "refusing to write a binary profile to a terminal");
         }
         return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     }

@@ -30,12 +30,12 @@ static uint64_t rows_of(const struct report_args *a, const struct an_report_quer
 static int make_query(const struct report_args *a, struct an_report_query *q, struct err *e)
 {
     if (!an_flat_can_sort(a->sort)) {
-        err_set(e, ERR_USAGE, "--sort: there is no column \"%s\"", a->sort);
-        err_hint(e, "self, total, samples, function and module are columns");
+        err_set(e, ERR_USAGE, "--sort: unknown column \"%s\"", a->sort);
+        err_hint(e, "use self, total, samples, function or module");
         return -1;
     }
     if (a->json && a->csv)
-        return err_set(e, ERR_USAGE, "--json and --csv exclude each other");
+        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
     if (a->tree + a->inverted + !!a->callers + !!a->by > 1)
         return err_set(e, ERR_USAGE, "choose one of --tree, --inverted, --callers and --by");
     q->form = a->tree       ? AN_REPORT_TREE
@@ -89,21 +89,21 @@ static int report_run(void *args, const struct opts_rest *rest, struct err *e)
 
 static const struct option report_options[] = {
     { OPT_FLAG, 't', "tree", offsetof(struct report_args, tree), NULL,
-      "the call tree, callers above what they call" },
+      "print the call tree, callers above callees" },
     { OPT_FLAG, 'i', "inverted", offsetof(struct report_args, inverted), NULL,
-      "the tree from the leaves: functions above their callers" },
+      "print the inverted tree, functions above their callers" },
     { OPT_STR, 0, "callers", offsetof(struct report_args, callers), "FUNC",
-      "who calls FUNC, as a tree" },
+      "print the callers of FUNC as a tree" },
     { OPT_STR, 'b', "by", offsetof(struct report_args, by), "LIST",
       "group by command, process, thread, module, function, line, tag:KEY" },
     { OPT_STR, 's', "sort", offsetof(struct report_args, sort), "COLUMN",
-      "self (default), total, samples, function, module" },
+      "sort by self (default), total, samples, function or module" },
     { OPT_U64, 'n', "rows", offsetof(struct report_args, rows), "ROWS",
-      "show ROWS rows; 0 shows all (40 in text)" },
+      "print at most ROWS rows; 0 prints all (default: 40 in text)" },
     { OPT_FLAG, 0, "idle", offsetof(struct report_args, idle), NULL,
-      "wall: count the waiting of idle threads too" },
-    { OPT_FLAG, 0, "json", offsetof(struct report_args, json), NULL, "one JSON object" },
-    { OPT_FLAG, 0, "csv", offsetof(struct report_args, csv), NULL, "comma-separated values" },
+      "with wall: include idle threads" },
+    { OPT_FLAG, 0, "json", offsetof(struct report_args, json), NULL, "print one JSON object" },
+    { OPT_FLAG, 0, "csv", offsetof(struct report_args, csv), NULL, "print comma-separated values" },
     { 0 },
 };
 
@@ -121,7 +121,7 @@ static const struct report_args report_defaults = {
 
 const struct command cmd_report = {
     .name = "report",
-    .summary = "where the time went: functions, call trees, lines",
+    .summary = "show where the time went: functions, call trees, lines",
     .usage = "report [options] [FILE...]\nreport [options] -- CMD...",
     .examples = "  fathom report                      the hottest functions of profile.fathom\n"
                 "  fathom report -t -- ./prog         record ./prog, show its call tree\n"

@@ -82,9 +82,9 @@ static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
     if (!rest->command || !rest->command[0])
         return err_set(e, ERR_USAGE, "no command to run");
     if (a->json && a->csv)
-        return err_set(e, ERR_USAGE, "--json and --csv exclude each other");
+        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
     if (a->runs < 1 || a->runs > RUNS_MOST)
-        return err_set(e, ERR_USAGE, "--repeat: from 1 to %d", RUNS_MOST);
+        return err_set(e, ERR_USAGE, "--repeat: must be from 1 to %d", RUNS_MOST);
     if (col_event_parse(a->events ? a->events : col_stat_events, &events, e) < 0 ||
         (a->events && col_stat_check(&events, e) < 0)) {
         vec_release(&events);
@@ -108,14 +108,15 @@ static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
 
 static const struct option stat_options[] = {
     { OPT_U64, 'r', "repeat", offsetof(struct stat_args, runs), "N",
-      "run N times; medians with their interval" },
+      "run CMD N times and print medians with intervals" },
     { OPT_STR, 'e', "event", offsetof(struct stat_args, events), "EVENTS",
-      "count these, joined by commas" },
-    { OPT_STR, 0, "pin", offsetof(struct stat_args, pin), "CPUS", "run on these CPUs: 0,2-3" },
+      "count these events, separated by commas" },
+    { OPT_STR, 0, "pin", offsetof(struct stat_args, pin), "CPUS",
+      "run the command on CPUS, such as 0,2-3" },
     { OPT_STR, 'o', "output", offsetof(struct stat_args, output), "FILE",
       "write the result to FILE" },
-    { OPT_FLAG, 0, "json", offsetof(struct stat_args, json), NULL, "one JSON object" },
-    { OPT_FLAG, 0, "csv", offsetof(struct stat_args, csv), NULL, "comma-separated values" },
+    { OPT_FLAG, 0, "json", offsetof(struct stat_args, json), NULL, "print one JSON object" },
+    { OPT_FLAG, 0, "csv", offsetof(struct stat_args, csv), NULL, "print comma-separated values" },
     { 0 },
 };
 
@@ -124,7 +125,7 @@ static const struct stat_args stat_defaults = { .runs = 1 };
 
 const struct command cmd_stat = {
     .name = "stat",
-    .summary = "what a command used: time, memory, I/O, counters",
+    .summary = "measure the time, memory, I/O and counters of a command",
     .usage = "stat [options] [--] CMD...",
     .examples = "  fathom stat -- ./prog              one run\n"
                 "  fathom stat -r 20 -- ./prog        medians of 20 runs, with intervals\n"

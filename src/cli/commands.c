@@ -74,7 +74,7 @@ static int complain(const struct command *c, const struct err *e)
         fprintf(stderr, "  %s\n", e->hint);
     if (e->code != ERR_USAGE)
         return EXIT_FAILED;
-    fprintf(stderr, "  fathom %s -h explains\n", c->name);
+    fprintf(stderr, "  run fathom %s -h for help\n", c->name);
     return EXIT_USAGE;
 }
 

@@ -11,8 +11,8 @@ static struct profile *open_default(struct err *e)
 {
     if (access(INPUT_DEFAULT, F_OK) == 0)
         return format_open(INPUT_DEFAULT, e);
-    err_set(e, ERR_MISSING, "no file was named and there is no " INPUT_DEFAULT " here");
-    err_hint(e, "fathom record -- COMMAND makes one");
+    err_set(e, ERR_MISSING, "no file given and there is no " INPUT_DEFAULT " here");
+    err_hint(e, "create one with: fathom record -- COMMAND");
     return NULL;
 }
 
@@ -49,7 +49,8 @@ static struct profile *open_all(char **path, size_t n, struct err *e)
 struct profile *input_open(const struct opts_rest *rest, struct err *e)
 {
     if (rest->n && rest->command) {
-        err_set(e, ERR_USAGE, "both a file (\"%s\") and a command to record", rest->v[0]);
+        err_set(e, ERR_USAGE, "give either a file (\"%s\") or a command to record, not both",
+                rest->v[0]);
         return NULL;
     }
     if (rest->command)

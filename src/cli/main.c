@@ -13,7 +13,7 @@ static void print_overview(FILE *to)
     for (size_t i = 0; commands[i]; i++)
         if (!commands[i]->hidden)
             fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(to, "\nfathom COMMAND -h explains one; man fathom-COMMAND says more.\n");
+    fprintf(to, "\nRun fathom COMMAND -h for the options of a command, or man fathom-COMMAND.\n");
 }
 
 static void complain(const char *name)
@@ -23,11 +23,11 @@ static void complain(const char *name)
     for (size_t i = 0; commands[i]; i++)
         if (!commands[i]->hidden)
             nearest_offer(&n, commands[i]->name);
-    fprintf(stderr, "fathom: there is no command \"%s\"; ", name);
+    fprintf(stderr, "fathom: unknown command \"%s\"; ", name);
     if (n.best)
         fprintf(stderr, "did you mean %s?\n", n.best);
     else
-        fprintf(stderr, "fathom -h lists them\n");
+        fprintf(stderr, "run fathom -h to list the commands\n");
 }
 
 int main(int argc, char **argv)

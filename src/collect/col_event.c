@@ -88,7 +88,7 @@ static int find_tracepoint(const char *name, struct col_event *ev, struct err *e
     char path[320];
 
     if (strchr(name, '/') || strstr(name, ".."))
-        return err_set(e, ERR_USAGE, "event \"%s\" is not a tracepoint's name", name);
+        return err_set(e, ERR_USAGE, "event \"%s\" is not a tracepoint name", name);
     for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
         int64_t id;
 
@@ -102,7 +102,7 @@ static int find_tracepoint(const char *name, struct col_event *ev, struct err *e
         ev->every_one = true;
         return 0;
     }
-    err_set(e, ERR_MISSING, "tracepoint %s is not there or not readable", name);
+    err_set(e, ERR_MISSING, "tracepoint %s does not exist or is not readable", name);
     err_hint(e, "tracepoints need root and tracefs: mount -t tracefs tracefs /sys/kernel/tracing");
     return -1;
 }
@@ -147,8 +147,8 @@ static int parse_one(const char *text, size_t n, struct col_event *ev, struct er
         return 0;
     if (strchr(name, ':'))
         return find_tracepoint(name, ev, e);
-    err_set(e, ERR_USAGE, "there is no event \"%s\"", name);
-    err_hint(e, "known: cpu-clock, cycles, instructions, cache-misses, branch-misses, page-faults, "
+    err_set(e, ERR_USAGE, "unknown event \"%s\"", name);
+    err_hint(e, "use cpu-clock, cycles, instructions, cache-misses, branch-misses, page-faults, "
                 "context-switches, rNNN, SUBSYSTEM:TRACEPOINT, PMU/TERMS/");
     return -1;
 }

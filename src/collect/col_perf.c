@@ -205,7 +205,7 @@ static size_t ring_bytes(const struct col_perf *p)
 static int fail(struct col_perf *p, int tid, int cpu, struct err *e)
 {
     if (errno == EMFILE)
-        err_hint(e, "raise the limit of open files: ulimit -n 65536");
+        err_hint(e, "raise the limit on open files: ulimit -n 65536");
     if (errno == EACCES || errno == EPERM)
         err_hint(e, "a process of another user can be recorded by that user or by root");
     return err_sys(e, "cannot open an event for thread %d on CPU %d", tid, cpu);
@@ -256,8 +256,8 @@ static int open_rings(struct col_perf *p, struct perf_event_attr *a, int tid,
     }
     if (rc <= 0)
         return rc;
-    err_sys(e, "no memory for the kernel's rings of %zu kB for each CPU", least >> 10);
-    err_hint(e, "raise the limit of locked memory: ulimit -l unlimited, or "
+    err_sys(e, "cannot map ring buffers of %zu kB per CPU", least >> 10);
+    err_hint(e, "raise the limit on locked memory: ulimit -l unlimited, or "
                 "sysctl kernel.perf_event_mlock_kb=4096");
     return -1;
 }
@@ -289,7 +289,7 @@ static int join_rings(struct col_perf *p, struct perf_event_attr *a, int tid,
         if (fd < 0)
             return fail(p, tid, p->cpu[at], e);
         if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, rings[at].fd) < 0)
-            return err_sys(e, "cannot join events into one ring");
+            return err_sys(e, "cannot redirect events to one ring");
         if (role != COL_SIDE && name_event(p, fd, number, e) < 0)
             return -1;
     }

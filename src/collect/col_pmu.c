@@ -80,8 +80,8 @@ int col_pmu_parse(const char *pmu, const char *terms, struct col_event *ev, stru
 
     if (strchr(pmu, '.') || strchr(terms, '/') || strstr(terms, "..") ||
         strlen(terms) >= sizeof text)
-        return err_set(e, ERR_USAGE, "event %s/%s/ is not written as PMU/FIELD=VALUE,.../", pmu,
-                       terms);
+        return err_set(e, ERR_USAGE, "event %s/%s/ does not have the form PMU/FIELD=VALUE,.../",
+                       pmu, terms);
     snprintf(path, sizeof path, "%s/%s/type", folder, pmu);
     type = map_read_int(path, -1);
     if (type < 0)

@@ -53,7 +53,7 @@ int col_parse_graph(const char *text, struct col_options *o, struct err *e)
             o->copy_bytes = (uint32_t)number & ~7u;
         return 0;
     }
-    err_set(e, ERR_USAGE, "-g: \"%s\" is not a way to take stacks", text);
+    err_set(e, ERR_USAGE, "-g: unknown mode \"%s\"", text);
     err_hint(e, "auto, fp[,DEPTH], dwarf[,BYTES up to %d], lbr, none", BIG_COPY_BYTES);
     return -1;
 }
@@ -156,7 +156,7 @@ static int attach(struct col_session *s, int64_t pid, struct err *e)
     umap_release(&seen);
     if (rc < 0)
         return err_wrap(e, "process %ld", (long)pid);
-    return any ? 0 : err_set(e, ERR_MISSING, "there is no process %ld", (long)pid);
+    return any ? 0 : err_set(e, ERR_MISSING, "no process %ld", (long)pid);
 }
 
 static void know_threads(struct col_session *s, int64_t pid)

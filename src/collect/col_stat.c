@@ -60,7 +60,7 @@ int col_stat_check(const struct col_events *events, struct err *e)
             continue;
         }
         if (c.errnum == EACCES || c.errnum == EPERM) {
-            err_set(e, ERR_MISSING, "this user may not count \"%s\"", ev->name);
+            err_set(e, ERR_MISSING, "no permission to count \"%s\"", ev->name);
             err_hint(e, "sudo sysctl kernel.perf_event_paranoid=1, or run as root or with "
                         "CAP_PERFMON");
         } else if (ev->is_hardware) {

@@ -56,7 +56,7 @@ static int take_pin(const char *text, cpu_set_t *set, struct err *e)
         return 0;
     /* Only the kernel knows which CPUs may be had: we may be pinned to others ourselves. */
     if (sched_setaffinity(0, sizeof *set, set) < 0)
-        return err_set(e, ERR_USAGE, "--pin: no CPU of \"%s\" may be used here", text);
+        return err_set(e, ERR_USAGE, "--pin: no CPU of \"%s\" is available", text);
     sched_setaffinity(0, sizeof ours, &ours);
     return 0;
 }

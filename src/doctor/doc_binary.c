@@ -270,13 +270,13 @@ int doc_binary(struct doc_binary *b, const char *path, struct err *e)
         snprintf(real, sizeof real, "/proc/%s/exe", path);
         snprintf(target, sizeof target, "-p %s", path);
         if (access(real, R_OK) != 0)
-            return errno == ENOENT ? err_set(e, ERR_MISSING, "there is no process %s", path)
+            return errno == ENOENT ? err_set(e, ERR_MISSING, "no process %s", path)
                                    : err_sys(e, "process %s", path);
     }
     if (stat(real, &st) < 0)
         return err_sys(e, "%s", path);
     if (S_ISDIR(st.st_mode))
-        return err_set(e, ERR_FORMAT, "%s is a folder, not a program", path);
+        return err_set(e, ERR_FORMAT, "%s is a directory, not a program", path);
     m = sym_module_open(&(struct sym_request){ .path = real });
     rc = doc_binary_module(b, m, target, e);
     b->is_process = target[1] == 'p';

@@ -153,8 +153,9 @@ static void add_latencies(struct result *r, const struct doc_findings *f)
     for (size_t i = 0; i < f->latencies.v.n; i++)
         put_latency(r, t, &l[i], cycle, longest);
     if (f->load > (double)cpus / 2)
-        buf_printf(&after, "\n  the machine was busy (load %.1f on %ld CPUs): idle, it is faster "
-                           "than this\n", f->load, cpus);
+        buf_printf(&after, "\n  the machine was busy (load %.1f on %ld CPUs); "
+                           "results are slower than on an idle one\n",
+                   f->load, cpus);
     if (*f->saved)
         buf_printf(&after, "\n  kept in %s\n", f->saved);
     t->after = result_copy(r, buf_text(&after));
@@ -225,7 +226,7 @@ static void add_costs(struct result *r, const struct doc_findings *f)
     for (size_t i = 0; i < f->costs.v.n; i++)
         put_cost(r, t, &f->costs.v.v[i]);
     t->after = f->rounds < 2
-                   ? "  one round says little and has no interval: -r 6 or more\n"
+                   ? "  one round has no interval; use -r 6 or more\n"
                    : result_printf(r, "  the interval holds the median of its CPU at %.0f %%\n",
                                    100 * f->costs.v.v[0].cpu.confidence);
     result_put(r, v, "rounds", result_uint(f->rounds));

@@ -1,4 +1,4 @@
-/* doctor.h - what this machine and a binary allow, and what to change.
+/* doctor.h - check a machine or binary and suggest changes.
  *
  * Answers are lists of facts: each has a key for programs, a label for people, a value, and,
  * where something could be better, advice.  Start lists from {0}; doc_facts_release frees.

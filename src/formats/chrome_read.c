@@ -232,7 +232,7 @@ static void read_events(struct reader *x)
         struct event ev = read_event(x);
 
         if (ev.dur < 0 || ev.dur >= MAX_US || ev.ts >= MAX_US)
-            json_refuse(&x->r, "an event that lasts or begins at no possible time");
+            json_refuse(&x->r, "an event has an invalid time or duration");
         if (x->r.error)
             return;
         x->events++;
@@ -284,7 +284,7 @@ static void say_facts(struct reader *x)
     if (x->command[0])
         sink_meta(x->out, "command", x->command);
     if (x->cut)
-        sink_meta(x->out, "file.damage", "the trace ends in the middle");
+        sink_meta(x->out, "file.damage", "the trace is truncated");
 }
 
 int chrome_import(const struct import_input *in, struct sink *out, struct err *e)
@@ -296,7 +296,7 @@ int chrome_import(const struct import_input *in, struct sink *out, struct err *e
     json_reader_init(&x.r, (const char *)in->data, in->size);
     rc = read_file(&x, e);
     if (rc == 0 && !x.calls.v.n && !x.events)
-        rc = err_set(e, ERR_FORMAT, "a trace without events");
+        rc = err_set(e, ERR_FORMAT, "the trace has no events");
     if (rc == 0) {
         say_facts(&x);
         calls_give(&x.calls, &x.in);

@@ -418,6 +418,6 @@ int collapsed_import(const struct import_input *in, struct sink *out, struct err
     vec_release(&im.path);
     arena_release(&im.arena);
     if (!im.good)
-        err_set(e, ERR_FORMAT, "no line is a collapsed stack (\"main;work 12\")");
+        err_set(e, ERR_FORMAT, "no line is a collapsed stack such as \"main;work 12\"");
     return sink_end(out, e) < 0 || !im.good ? -1 : 0;
 }

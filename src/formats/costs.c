@@ -194,11 +194,11 @@ static const char *read_cost(struct reader *r, struct scan_text *rest)
     uint32_t line;
 
     if (!r->graph.n_values)
-        return "costs before a line (events:) that says of what";
+        return "costs before the events: line";
     if (!r->at.name && !r->at.file)
         return "costs before any function (fn=)";
     if (!read_place(r, rest))
-        return "costs without a position that can be read";
+        return "costs without a valid position";
     wrong = read_values(r, rest, values);
     if (wrong)
         return wrong;
@@ -355,7 +355,7 @@ static int read_file(struct reader *r, const struct import_input *in, struct err
                            wrong);
     }
     if (!r->has_events)
-        return err_set(e, ERR_FORMAT, "no line (events:) says what was counted");
+        return err_set(e, ERR_FORMAT, "no events: line");
     return r->costs ? 0 : err_set(e, ERR_FORMAT, "no function has any cost");
 }
 
@@ -367,11 +367,11 @@ static void say_damage(struct reader *r, const struct costs_kind *kind)
 
     for (size_t i = 0; i < r->graph.function.n; i++)
         all += r->graph.function.v[i].self;
-    snprintf(text, sizeof text, "costs are missing: %.0f of %.0f are there", all, said);
+    snprintf(text, sizeof text, "costs are missing: found %.0f of %.0f", all, said);
     if (all < said * 0.999)
         sink_meta(r->out, "file.damage", text);
     else if (r->cut || (kind->has_summary && !r->has_summary))
-        sink_meta(r->out, "file.damage", "the file ends in the middle");
+        sink_meta(r->out, "file.damage", "the file is truncated");
 }
 
 int costs_import(const struct import_input *in, const struct costs_kind *kind, struct sink *out,

@@ -161,7 +161,7 @@ static int callgrind_write(const struct an_view *v, const struct export_options 
     struct writer w = { .p = p, .out = out };
 
     if (!p->metric.n)
-        return err_set(e, ERR_MISSING, "the profile has nothing to count");
+        return err_set(e, ERR_MISSING, "the profile has no costs");
     intern_init(&w.files, &w.nowhere);
     intern_init(&w.objects, &w.nowhere);
     intern_init(&w.names, &w.nowhere);

@@ -230,11 +230,11 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     intern_init(&x.in, out);
     rc = json_input_read(&x.r, in, members, &x, e);
     if (rc == 0 && !x.node.n)
-        rc = err_set(e, ERR_FORMAT, "a cpuprofile without nodes");
+        rc = err_set(e, ERR_FORMAT, "the cpuprofile has no nodes");
     for (size_t i = 0; rc == 0 && i < x.sample.n; i++)
         if (!umap_find(&x.at, x.sample.v[i]))
-            rc = err_set(e, ERR_FORMAT, "sample %zu of the cpuprofile is of node %llu, which is "
-                                        "not there", i + 1, (unsigned long long)x.sample.v[i]);
+            rc = err_set(e, ERR_FORMAT, "sample %zu refers to a missing node %llu",
+                         i + 1, (unsigned long long)x.sample.v[i]);
     if (rc == 0)
         give(&x);
     vec_release(&x.node);

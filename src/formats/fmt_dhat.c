@@ -16,8 +16,8 @@ static const struct column {
 } columns[] = {
     { "tb", "alloc", "bytes", "bytes allocated", METRIC_EXACT },
     { "tbk", "allocs", "blocks", "blocks allocated", METRIC_EXACT },
-    { "gb", "peak", "bytes", "bytes live when most were", METRIC_EXACT },
-    { "gbk", "peak-blocks", "blocks", "blocks live when most bytes were", METRIC_EXACT },
+    { "gb", "peak", "bytes", "bytes live at the peak", METRIC_EXACT },
+    { "gbk", "peak-blocks", "blocks", "blocks live at the peak", METRIC_EXACT },
     { "eb", "live", "bytes", "bytes live at the end", METRIC_EXACT | METRIC_LIVE },
     { "ebk", "live-blocks", "blocks", "blocks live at the end", METRIC_EXACT | METRIC_LIVE },
     { "rb", "reads", "bytes", "bytes read from the blocks", METRIC_EXACT },
@@ -90,7 +90,7 @@ static void read_point(struct reader *x)
             p.value[i] = json_read_i64(r, -1);
             x->seen[i] = true;
             if (p.value[i] < 0)
-                json_refuse(r, "a count below zero, too large or no number");
+                json_refuse(r, "a count is negative, too large or not a number");
         } else if (json_text_is(r, "fs"))
             read_stack(x, &p);
         else
@@ -204,9 +204,9 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     intern_init(&x.in, out);
     rc = json_input_read(&x.r, in, members, &x, e);
     if (rc == 0 && !x.has_version)
-        rc = err_set(e, ERR_FORMAT, "not a file of DHAT");
+        rc = err_set(e, ERR_FORMAT, "not a DHAT file");
     if (rc == 0 && (!x.point.n || !x.frame.n))
-        rc = err_set(e, ERR_FORMAT, "a DHAT file without program points: nothing was counted");
+        rc = err_set(e, ERR_FORMAT, "the DHAT file has no program points");
     if (rc == 0) {
         sink_meta(out, "producer", "valgrind --tool=dhat");
         if (x.command[0])

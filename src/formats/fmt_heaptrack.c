@@ -267,7 +267,7 @@ static const struct column {
 } columns[] = {
     { "alloc", "bytes", "bytes allocated", offsetof(struct total, bytes), METRIC_EXACT },
     { "allocs", "blocks", "blocks allocated", offsetof(struct total, blocks), METRIC_EXACT },
-    { "peak", "bytes", "bytes live when most were", offsetof(struct total, peak), METRIC_EXACT },
+    { "peak", "bytes", "bytes live at the peak", offsetof(struct total, peak), METRIC_EXACT },
     { "live", "bytes", "bytes live at the end", offsetof(struct total, live),
       METRIC_EXACT | METRIC_LIVE },
     { "live-blocks", "blocks", "blocks live at the end", offsetof(struct total, live_blocks),
@@ -305,11 +305,11 @@ static int read_version(struct reader *r, struct scan_text line, struct err *e)
     uint64_t program;
 
     if (!scan_take(&line, "v ") || !hex(&line, &program))
-        return err_set(e, ERR_FORMAT, "not a file of heaptrack");
+        return err_set(e, ERR_FORMAT, "not a heaptrack file");
     if (!hex(&line, &r->version))
         r->version = 1;
     if (r->version > SIZED_STRINGS)
-        return err_set(e, ERR_FORMAT, "heaptrack's file version %u is newer than those known",
+        return err_set(e, ERR_FORMAT, "unsupported heaptrack file version %u",
                        (unsigned)r->version);
     return 0;
 }
@@ -320,19 +320,19 @@ static int read_file(struct reader *r, const struct import_input *in, struct err
     size_t dropped = 0;
 
     if (!scan_line(&rest, &line) || read_version(r, line, e) < 0)
-        return err_set(e, ERR_FORMAT, "not a file of heaptrack");
+        return err_set(e, ERR_FORMAT, "not a heaptrack file");
     while (scan_line(&rest, &line)) {
         if (line.n)
             read_line(r, line);
         pages_drop(in, line.s, &dropped);
     }
     if (!r->total.n)
-        return err_set(e, ERR_FORMAT, "a heaptrack file without allocations");
+        return err_set(e, ERR_FORMAT, "the heaptrack file has no allocations");
     if (!r->bad)
         return 0;
-    err_set(e, ERR_FORMAT, "line %zu: an event of an allocation that was not described before",
+    err_set(e, ERR_FORMAT, "line %zu: an event refers to an undefined allocation",
             scan_line_number(in->data, r->bad));
-    err_hint(e, "a raw file must go through heaptrack_interpret first");
+    err_hint(e, "run heaptrack_interpret on raw files first");
     return -1;
 }
 
@@ -340,9 +340,9 @@ static void say_facts(const struct reader *r)
 {
     sink_meta(r->out, "producer", "heaptrack");
     if (r->strange)
-        sink_meta(r->out, "file.damage", "it has lines that are none of heaptrack's");
+        sink_meta(r->out, "file.damage", "it has lines that are not heaptrack's");
     else if (!r->ended)
-        sink_meta(r->out, "file.damage", "the file ends before heaptrack's last lines");
+        sink_meta(r->out, "file.damage", "the file is truncated");
 }
 
 static int import(const struct import_input *in, struct sink *out, struct err *e)

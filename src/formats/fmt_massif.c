@@ -152,11 +152,11 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     while (scan_line(&rest, &line))
         read_line(&r, line, &rest);
     if (!r.snapshots)
-        rc = err_set(e, ERR_FORMAT, "a massif file without snapshots");
+        rc = err_set(e, ERR_FORMAT, "the massif file has no snapshots");
     else if (!r.peak.n && !r.last.n)
-        rc = err_set(e, ERR_FORMAT, "a massif file without a detailed snapshot");
+        rc = err_set(e, ERR_FORMAT, "the massif file has no detailed snapshot");
     else if (!give_tree(&r, r.peak.n ? r.peak : r.last))
-        rc = err_set(e, ERR_FORMAT, "line %zu: not a node of massif's tree "
+        rc = err_set(e, ERR_FORMAT, "line %zu: not a node of a massif tree "
                                      "(\" n1: 100 0x401136: f\")",
                      scan_line_number(in->data, r.at));
     free(r.branch);

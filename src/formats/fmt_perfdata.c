@@ -121,7 +121,7 @@ static void say_facts(struct importer *im, bool cut)
         say_number(im, "duration_ns", n->last_ns - n->first_ns);
     }
     if (cut)
-        say(im, "file.damage", "the file ends in the middle: perf was killed or the copy was cut");
+        say(im, "file.damage", "the file is truncated: perf was killed or the copy is incomplete");
 }
 
 static void name_frames(struct importer *im)
@@ -144,7 +144,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     if (rc == 0)
         rc = read_records(&im, in, &cut, e);
     if (rc == 0 && !im.engine.counts.samples)
-        rc = err_set(e, ERR_FORMAT, "perf.data without any sample");
+        rc = err_set(e, ERR_FORMAT, "perf.data has no samples");
     if (rc == 0) {
         say_facts(&im, cut);
         name_frames(&im);

@@ -436,7 +436,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     end_sample(&im);
     sink_meta(out, "producer", "perf script");
     if (!im.samples)
-        rc = err_set(e, ERR_FORMAT, "perf script's text, but no line of it begins a sample");
+        rc = err_set(e, ERR_FORMAT, "no line of this perf script output starts a sample");
     index_release(&im.texts);
     vec_release(&im.text);
     vec_release(&im.frame);
@@ -472,7 +472,7 @@ static int recognise(const struct import_input *in)
 
 const struct format format_perfscript = {
     .name = "perf-script",
-    .about = "text of perf script",
+    .about = "output of perf script",
     .recognise = recognise,
     .import = import,
 };

@@ -123,9 +123,9 @@ static int read_file(struct reader *r, const struct import_input *in, struct err
         return err_set(e, ERR_FORMAT, "not a saved Python profile");
     while ((key = marshal_next(&r->m)).kind != MARSHAL_END)
         if (key.kind == MARSHAL_BAD || !read_function(r, &key))
-            return err_set(e, ERR_FORMAT, "a Python profile that is cut, or not one of cProfile, "
-                                          "at byte %zu", (size_t)(r->m.c.p - in->data));
-    return r->functions ? 0 : err_set(e, ERR_FORMAT, "a Python profile without functions");
+            return err_set(e, ERR_FORMAT, "a truncated or invalid Python profile, at byte %zu",
+                           (size_t)(r->m.c.p - in->data));
+    return r->functions ? 0 : err_set(e, ERR_FORMAT, "the Python profile has no functions");
 }
 
 static int import(const struct import_input *in, struct sink *out, struct err *e)
@@ -273,7 +273,7 @@ static int pstats_write(const struct an_view *v, const struct export_options *o,
     edges_release(&w.g);
     vec_release(&w.first);
     vec_release(&w.next);
-    return empty ? err_set(e, ERR_MISSING, "no function has a cost, and pstats refuses such a file")
+    return empty ? err_set(e, ERR_MISSING, "no function has any cost; pstats rejects such files")
                  : 0;
 }
 

@@ -199,7 +199,7 @@ static void put_head(struct out *o, const struct picture *p)
         out_printf(o, " in %s samples", human_count((int64_t)p->samples).s);
     }
     if (p->inverted)
-        out_str(o, "; from the functions that cost down to their callers");
+        out_str(o, "; inverted, from functions to their callers");
     if (p->left_out)
         out_printf(o, "; %s frames narrower than %g px are left out",
                    human_count((int64_t)p->left_out).s, p->min_px);

@@ -33,7 +33,7 @@ static void put_wall(struct json *j, const struct profile *p)
         json_object(j);
         json_put_str(j, "name", an_view_name(&v));
         json_put_str(j, "unit", an_view_unit(&v));
-        json_put_str(j, "about", "running and waiting; idle threads only when they are chosen");
+        json_put_str(j, "about", "running and waiting; idle threads only when selected");
         json_put_bool(j, "exact", false);
         json_put_u64(j, "running", v.metric);
         json_put_u64(j, "waiting", v.waiting);

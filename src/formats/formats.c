@@ -75,17 +75,17 @@ static int refuse_unknown(const struct import_input *in, bool cut, struct err *e
 {
     if (in->size == 0)
         return err_set(e, ERR_FORMAT,
-                       cut ? "the compressed file is cut: nothing is left" : "the file is empty");
+                       cut ? "the compressed file is truncated" : "the file is empty");
     if (starts_with(in, "\xff\xfe") || starts_with(in, "\xfe\xff")) {
-        err_set(e, ERR_FORMAT, "this is text in UTF-16");
-        err_hint(e, "iconv -f UTF-16 -t UTF-8 makes it readable");
+        err_set(e, ERR_FORMAT, "the file is UTF-16 text");
+        err_hint(e, "convert it with iconv -f UTF-16 -t UTF-8");
         return -1;
     }
     if (starts_with(in, "{") && check_json(in, e) < 0)
         return -1;
-    err_set(e, ERR_FORMAT, "%sthis is no profile that fathom knows",
-            cut ? "the compressed file is cut: " : "");
-    err_hint(e, "fathom import --list names the formats it reads");
+    err_set(e, ERR_FORMAT, "%sunrecognized profile format",
+            cut ? "the compressed file is truncated: " : "");
+    err_hint(e, "run fathom import --list to see the formats");
     return -1;
 }
 
@@ -101,7 +101,7 @@ static struct profile *import(const struct import_input *in, bool cut, struct er
     p = profile_new();
     if (f->import(in, profile_sink(p), e) == 0) {
         if (cut && !*p->damage)
-            sink_meta(profile_sink(p), "file.damage", "the compressed file is cut");
+            sink_meta(profile_sink(p), "file.damage", "the compressed file is truncated");
         return p;
     }
     profile_free(p);

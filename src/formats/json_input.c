@@ -92,12 +92,12 @@ static bool no_more(struct json_reader *r, const char *why)
 
 bool json_input_next_object(struct json_reader *r)
 {
-    return json_next(r) == JSON_OBJECT || no_more(r, "an object was expected");
+    return json_next(r) == JSON_OBJECT || no_more(r, "expected an object");
 }
 
 bool json_input_next_number(struct json_reader *r)
 {
-    return json_next_number(r) || no_more(r, "a number was expected");
+    return json_next_number(r) || no_more(r, "expected a number");
 }
 
 static void read_member(struct json_reader *r, const struct json_member *m, void *x)

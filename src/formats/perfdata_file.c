@@ -124,7 +124,7 @@ static int read_attrs(struct perf_file *f, struct cursor whole, struct cursor ta
         cur_skip(&ids, offset);
         add_attr(f, attr, cur_sub(&ids, size <= cur_left(&ids) ? size : 0));
     }
-    return n_attrs(f) ? 0 : err_set(e, ERR_FORMAT, "perf.data without any event");
+    return n_attrs(f) ? 0 : err_set(e, ERR_FORMAT, "perf.data has no events");
 }
 
 /* A length-prefixed, padded string of a feature section. */
@@ -282,16 +282,16 @@ static int open_file(struct perf_file *f, struct cursor whole, struct cursor c, 
     cur_skip(&c, 16); /* event types: long gone */
     bits = cur_bytes(&c, FEATURE_BITS / 8);
     if (!bits)
-        return err_set(e, ERR_FORMAT, "perf.data cut inside its header");
+        return err_set(e, ERR_FORMAT, "perf.data is truncated in its header");
     cur_skip(&attrs, attrs_at);
     if (attrs_size > cur_left(&attrs))
-        return err_set(e, ERR_FORMAT, "perf.data whose events lie past its end");
+        return err_set(e, ERR_FORMAT, "perf.data is truncated: its events are missing");
     if (read_attrs(f, whole, cur_sub(&attrs, attrs_size), entry, e) < 0)
         return -1;
     f->data = whole;
     cur_skip(&f->data, data_at);
     if (f->data.failed)
-        return err_set(e, ERR_FORMAT, "perf.data whose records lie past its end");
+        return err_set(e, ERR_FORMAT, "perf.data is truncated: its records are missing");
     /* perf writes the size last: 0 means that it was killed. */
     if (data_size == 0 || data_size > cur_left(&f->data)) {
         f->cut = true;
@@ -313,8 +313,8 @@ int perfdata_open(struct perf_file *f, struct perf_engine *engine, const void *d
     f->engine = engine;
     f->host = f->release = f->arch = f->cpu = f->command = "";
     if (magic && memcmp(magic, MAGIC_SWAPPED, 8) == 0) {
-        err_set(e, ERR_FORMAT, "perf.data of a machine with the other byte order");
-        err_hint(e, "run perf script on such a machine and import its text");
+        err_set(e, ERR_FORMAT, "perf.data of a machine with another byte order");
+        err_hint(e, "run perf script on such a machine and import its output");
         return -1;
     }
     if (!magic || memcmp(magic, MAGIC, 8) != 0)
@@ -322,7 +322,7 @@ int perfdata_open(struct perf_file *f, struct perf_engine *engine, const void *d
     size = cur_u64(&c);
     if (size == PIPE_HEADER) {
         f->data = c;
-        return c.failed ? err_set(e, ERR_FORMAT, "perf.data cut inside its header") : 0;
+        return c.failed ? err_set(e, ERR_FORMAT, "perf.data is truncated in its header") : 0;
     }
     if (size < FILE_HEADER || size > ATTR_MAX)
         return err_set(e, ERR_FORMAT, "perf.data with a header of %llu bytes",

@@ -36,7 +36,7 @@ static int unpack(struct perf_stream *s, struct err *e)
         s->zstd = ZSTD_createDStream();
     rc = ZSTD_decompressStream(s->zstd, &out, &in);
     if (ZSTD_isError(rc))
-        return err_set(e, ERR_FORMAT, "a compressed record cannot be unpacked (%s)",
+        return err_set(e, ERR_FORMAT, "cannot decompress a record (%s)",
                        ZSTD_getErrorName(rc));
     s->plain.n += out.pos;
     cur_skip(&s->packed, in.pos);

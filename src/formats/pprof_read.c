@@ -446,9 +446,9 @@ static int read_profile(struct reader *r, struct cursor whole, struct err *e)
     struct pb_reader m = pb_reader_of(whole);
 
     if (!read_tables(r, whole))
-        return err_set(e, ERR_FORMAT, "a pprof profile whose fields do not fit");
+        return err_set(e, ERR_FORMAT, "the pprof profile has invalid fields");
     if (!r->type.n)
-        return err_set(e, ERR_FORMAT, "a pprof profile without sample types");
+        return err_set(e, ERR_FORMAT, "the pprof profile has no sample types");
     define_metrics(r);
     for (size_t i = 0; i < r->mapping.n; i++)
         define_module(r, r->mapping.v[i]);
@@ -457,7 +457,7 @@ static int read_profile(struct reader *r, struct cursor whole, struct err *e)
         define_frame(r, r->location.v[i]);
     while (pb_next(&m))
         if (m.field == PPROF_SAMPLE && !read_sample(r, m.bytes))
-            return err_set(e, ERR_FORMAT, "a sample of the pprof profile does not fit");
+            return err_set(e, ERR_FORMAT, "the pprof profile has an invalid sample");
     say_facts(r);
     return 0;
 }

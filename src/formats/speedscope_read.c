@@ -100,7 +100,7 @@ static uint32_t frame_at(struct reader *x, double index)
 {
     if (index >= 0 && index < (double)x->frame.n)
         return x->frame.v[(size_t)index];
-    x->wrong = "a sample names a frame that does not exist";
+    x->wrong = "a sample refers to a frame that does not exist";
     return 0;
 }
 
@@ -200,7 +200,7 @@ static void read_events(struct reader *x)
         else if (ev.type == 'C' && x->open.n)
             x->open.n--;
         else
-            x->wrong = "an event closes what was not opened";
+            x->wrong = "an event closes a frame that is not open";
     }
 }
 
@@ -332,9 +332,9 @@ static int read_file(struct reader *x, const struct import_input *in, struct err
         json_input_read(&x->r, in, profiles, x, e) < 0)
         return -1;
     if (x->wrong)
-        return err_set(e, ERR_FORMAT, "a speedscope file in which %s", x->wrong);
+        return err_set(e, ERR_FORMAT, "invalid speedscope file: %s", x->wrong);
     if (!x->profiles)
-        return err_set(e, ERR_FORMAT, "a speedscope file without profiles");
+        return err_set(e, ERR_FORMAT, "the speedscope file has no profiles");
     sink_meta(x->out, "producer", "speedscope");
     if (x->title[0])
         sink_meta(x->out, "command", x->title);

@@ -29,7 +29,7 @@ static int check_growth(size_t size, size_t unpacked, struct err *e)
 {
     if (unpacked <= always_fine || unpacked / MAX_RATIO <= size)
         return 0;
-    return err_set(e, ERR_LIMIT, "%zu compressed bytes grow beyond %zu: not unpacked further",
+    return err_set(e, ERR_LIMIT, "%zu compressed bytes expand to more than %zu",
                    size, unpacked);
 }
 
@@ -42,7 +42,7 @@ static int unwrap_gzip(const unsigned char *data, size_t size, struct buf *out, 
     int rc = Z_OK;
 
     if (inflateInit2(&z, 15 + 16) != Z_OK)
-        return err_set(e, ERR_LIMIT, "no memory to unpack gzip");
+        return err_set(e, ERR_LIMIT, "out of memory while decompressing");
     z.next_in = (Bytef *)(uintptr_t)data;
     while (rc == Z_OK && check_growth(size, out->n, e) == 0) {
         uInt give = left < UINT32_MAX / 2 ? (uInt)left : UINT32_MAX / 2;

@@ -43,7 +43,7 @@ static bool defined(struct loader *l, const char *what, uint32_t id, size_t n)
 {
     if (id)
         return known(l, what, id, n);
-    err_set(&l->first, ERR_FORMAT, "a %s is missing where one is needed", what);
+    err_set(&l->first, ERR_FORMAT, "a required %s is missing", what);
     return false;
 }
 
@@ -56,7 +56,7 @@ static bool in_range(struct loader *l, const char *what, uint64_t x, uint64_t ma
 {
     if (x <= max)
         return true;
-    err_set(&l->first, ERR_FORMAT, "%s %llu is none of those known", what, (unsigned long long)x);
+    err_set(&l->first, ERR_FORMAT, "%s %llu is unknown", what, (unsigned long long)x);
     return false;
 }
 

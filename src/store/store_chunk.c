@@ -32,12 +32,12 @@ int store_check_magic(const void *data, size_t size, struct err *e)
     const unsigned char *p = data;
 
     if (!store_is(data, size))
-        return err_set(e, ERR_FORMAT, "this is not a .fathom file");
+        return err_set(e, ERR_FORMAT, "not a .fathom file");
     if (p[6] == STORE_MAGIC[6])
         return 0;
-    err_set(e, ERR_FORMAT, "the file is of format version %u, and this fathom reads version %u",
+    err_set(e, ERR_FORMAT, "format version %u is not supported; this fathom reads version %u",
             p[6], STORE_MAGIC[6]);
-    err_hint(e, "open it with a newer fathom, or record it again with this one");
+    err_hint(e, "open it with a newer fathom, or record again with this one");
     return -1;
 }
 

@@ -23,13 +23,14 @@ void store_damage_text(const struct store_damage *d, char *text, size_t size)
     text[0] = 0;
     if (d->missing_bytes)
         say(text, size, &at,
-            "the file is cut: its last chunk of %" PRIu64 " bytes is not whole", d->missing_bytes);
+            "the file is truncated: its last chunk of %" PRIu64 " bytes is incomplete",
+             d->missing_bytes);
     else if (d->unfinished)
-        say(text, size, &at, "the file was never finished, or is cut between two chunks", 0);
+        say(text, size, &at, "the file is unfinished or truncated between two chunks", 0);
     if (d->bad_chunks)
         say(text, size, &at, "%" PRIu64 " damaged chunks were skipped", d->bad_chunks);
     if (d->lost_samples)
         say(text, size, &at, "%" PRIu64 " samples are lost", d->lost_samples);
     if (d->lost_references)
-        say(text, size, &at, "%" PRIu64 " references name what is lost", d->lost_references);
+        say(text, size, &at, "%" PRIu64 " references point to lost records", d->lost_references);
 }

@@ -109,13 +109,12 @@ static void advise_file(struct sym_module *m)
     if (!is_installed(m->ask.path))
         snprintf(out, cap, "build it with -g and do not strip it");
     else if (sym_debuginfod_enabled())
-        snprintf(out, cap, "debuginfod was asked for it: once fetched, the next recording has "
-                           "its names");
+        snprintf(out, cap, "debuginfod is fetching it; the next recording will have its names");
     else if (find_package(m, package, sizeof package))
         snprintf(out, cap, "install %s%s, or set DEBUGINFOD_URLS=https://debuginfod.debian.net",
                  package, strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym");
     else
-        snprintf(out, cap, "install its package's debug symbols%s%s%s, or set %s",
+        snprintf(out, cap, "install the debug symbols of its package%s%s%s, or set %s",
                  dpkg ? " (dpkg -S " : "", dpkg ? dpkg : "", dpkg ? " names it)" : "", urls);
 }
 
@@ -126,7 +125,7 @@ static void advise(struct sym_module *m)
     if (sym_jitmap_is_jit(m)) {
         if (source == SYM_NONE)
             snprintf(m->advice, sizeof m->advice,
-                     "let its compiler write a perf map: node --perf-basic-prof, "
+                     "enable its perf map: node --perf-basic-prof, "
                      "java -XX:+DumpPerfMapAtExit, python -X perf, DOTNET_PerfMapEnabled=1");
     } else if (!sym_module_is_file(m)) {
         if (source == SYM_NONE && *m->problem)

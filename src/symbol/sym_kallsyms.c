@@ -165,7 +165,7 @@ static bool read_list(struct kernel_state *st, struct sym_module *m)
     bool visible;
 
     if (map_open(&list, "/proc/kallsyms", NULL) < 0) {
-        sym_module_complain(m, "the kernel's symbols cannot be read from /proc/kallsyms");
+        sym_module_complain(m, "cannot read kernel symbols from /proc/kallsyms");
         return false;
     }
     visible = sym_kallsyms_parse(&st->table, &st->text, (const char *)list.data, list.size);
@@ -200,7 +200,7 @@ static bool is_running_kernel(struct sym_module *m)
     same = memmem(notes.data, notes.size, m->ask.build_id, m->ask.build_id_size) != NULL;
     map_close(&notes);
     if (!same)
-        sym_module_complain(m, "the recording is of another kernel than the one running here");
+        sym_module_complain(m, "the recording is from another kernel");
     return same;
 }
 

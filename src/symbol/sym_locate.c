@@ -84,7 +84,7 @@ static struct sym_image *check_id(struct sym_module *m, struct sym_image *im)
         return im;
     sym_locate_hex(was, m->ask.build_id, m->ask.build_id_size);
     sym_locate_hex(is, im->build_id, im->build_id_size);
-    sym_module_complain(m, "%s was replaced since the recording (build id %.12s then, %.12s now)",
+    sym_module_complain(m, "%s was replaced after the recording (build id %.12s then, %.12s now)",
                         m->ask.path, was, *is ? is : "none");
     sym_image_close(im);
     return NULL;

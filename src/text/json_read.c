@@ -126,7 +126,7 @@ static bool copy_string(struct json_reader *r)
         const char *p = string_stop(r->at, r->end);
 
         if (p >= r->end)
-            return fail(r, "a string does not end"), false;
+            return fail(r, "unterminated string"), false;
         buf_add(&r->scratch, r->at, (size_t)(p - r->at));
         r->at = p + 1;
         if (*p == '"') {
@@ -312,7 +312,7 @@ static enum json_token read_value(struct json_reader *r)
 static enum json_token read_key(struct json_reader *r)
 {
     if (*r->at != '"')
-        return fail(r, "expected a name in quotes");
+        return fail(r, "expected a quoted name");
     r->at++;
     if (!read_string(r))
         return JSON_ERROR;
@@ -333,7 +333,7 @@ enum json_token json_next(struct json_reader *r)
         return JSON_ERROR;
     skip_space(r);
     if (r->at >= r->end && (r->depth || r->want_value))
-        return fail(r, "the text ends too early");
+        return fail(r, "unexpected end of text");
     if (r->at >= r->end)
         return r->token = JSON_END;
     if (*r->at == '}')
@@ -349,7 +349,7 @@ enum json_token json_next(struct json_reader *r)
         r->want_comma = false;
         skip_space(r);
         if (r->at >= r->end)
-            return fail(r, "the text ends too early");
+            return fail(r, "unexpected end of text");
         if (*r->at == '}' || *r->at == ']')
             return json_next(r); /* a trailing comma: common in hand-cut traces */
     }

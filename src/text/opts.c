@@ -117,7 +117,7 @@ static int unknown_option(struct walk *w, const char *arg, size_t n)
     for (const struct opts_table *t = w->tables; t->options; t++)
         for (const struct option *o = t->options; o->name; o++)
             nearest_offer(&near, o->name);
-    err_set(w->e, ERR_USAGE, "there is no option --%.*s", (int)n, arg);
+    err_set(w->e, ERR_USAGE, "unknown option --%.*s", (int)n, arg);
     if (near.best)
         err_hint(w->e, "did you mean --%s?", near.best);
     return -1;
@@ -154,7 +154,7 @@ static int parse_short(struct walk *w, const char *arg)
         const char *value = arg + 1;
 
         if (!o)
-            return err_set(w->e, ERR_USAGE, "there is no option -%c", *arg);
+            return err_set(w->e, ERR_USAGE, "unknown option -%c", *arg);
         if (takes_value(o)) {
             if (!*value && o->type != OPT_OPT_STR) {
                 if (w->i + 1 >= w->argc)

@@ -52,7 +52,7 @@ class Commands(unittest.TestCase):
     def test_an_unknown_option_is_a_usage_error_everywhere(self):
         for name in commands():
             done = fathom(name, "--no-such-option", status=2)
-            self.assertIn("there is no option --no-such-option", done.stderr)
+            self.assertIn("unknown option --no-such-option", done.stderr)
 
     def test_the_overview_lists_every_command_but_hidden_ones(self):
         text = fathom("-h").stdout

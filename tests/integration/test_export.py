@@ -86,9 +86,9 @@ class Table(Export):
 
     def test_a_format_that_is_not_written_is_refused(self):
         done = fathom("export", GOOD / "dhat/ht.json", "--format", "dhat", status=2)
-        self.assertIn("is read, not written", done.stderr)
+        self.assertIn("can be read but not written", done.stderr)
         done = fathom("export", GOOD / "dhat/ht.json", "--format", "nonsense", status=2)
-        self.assertIn("there is no format", done.stderr)
+        self.assertIn("unknown format", done.stderr)
 
     def test_what_cannot_be_written_leaves_what_was_there(self):
         out = self.dir / "kept"

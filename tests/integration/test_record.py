@@ -238,7 +238,7 @@ class Record(Case):
         self.end(p)
         # The last chunk may be half written, and names, which come last, are not there.
         shown = report(self.out)
-        self.assertRegex(shown["damage"], "never finished|cut|missing")
+        self.assertRegex(shown["damage"], "unfinished|truncated|missing")
         self.assertGreater(shown["samples"], 0)
         self.assertIn("split", shown["meta"]["command"])
         self.assertIn("damaged: " + shown["damage"], fathom("report", self.out).stdout)

@@ -235,7 +235,7 @@ TEST(symbol_replaced_file_is_noticed_and_not_used)
     const struct sym_line *c;
 
     CHECK_EQ(sym_module_find(m, mark(path, 103), &c), 0);
-    CHECK(strstr(sym_module_problem(m), "was replaced since the recording"));
+    CHECK(strstr(sym_module_problem(m), "was replaced after the recording"));
     CHECK_EQ(sym_module_source(m), SYM_NONE);
     sym_module_close(m);
 }
