@@ -431,8 +431,8 @@ FATHOM_API void fathom_context_pop_(struct fathom_zone *z);
 /* ---- Calls by hand ------------------------------------------------------------------- */
 
 /* Create a site at run time, for bindings and generated names; the same arguments always
- * return the same site.  NULL when memory is full, which fathom_begin_at accepts.  KIND as in struct
- * fathom_stat.  Not for hot loops: keep the result. */
+ * return the same site.  NULL when memory is full, which fathom_begin_at accepts.  KIND as in
+ * struct fathom_stat.  Not for hot loops: keep the result. */
 FATHOM_API struct fathom_site *fathom_site_get(const char *name, const char *group,
                                                const char *file, uint32_t line, int kind);
 
