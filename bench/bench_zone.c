@@ -273,7 +273,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The mean of the middle half: the counter moves in steps of ten nanoseconds on some machines,
- * so that a median is one of two neighbours. */
+ * so that a median is one of two neighbors. */
 static double middle(double *list, int n)
 {
     double sum = 0;

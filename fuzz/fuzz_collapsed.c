@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct profile *p = profile_new();
     struct err e = { 0 };
 
-    format_collapsed.recognise(&in);
+    format_collapsed.recognize(&in);
     if (format_collapsed.import(&in, profile_sink(p), &e) == 0) {
         write_as(&format_collapsed, p, false);
         write_as(&format_svg, p, false);

@@ -47,7 +47,7 @@ static void fuzz_format(const struct format *f, const uint8_t *data, size_t size
     struct profile *p = profile_new();
     struct err e = { 0 };
 
-    f->recognise(&in);
+    f->recognize(&in);
     if (f->import(&in, profile_sink(p), &e) == 0 && p->sample.n < 10000)
         fuzz_write_some(p, data, size);
     profile_free(p);

@@ -59,7 +59,7 @@ size_t cache_trim(const char *folder, uint64_t most)
             continue;
         sum += (uint64_t)st.st_size;
         vec_push(&kept, ((struct kept){
-            /* Where the file system keeps no times of reading, age decides. */
+            /* If the file system stores no access times, age decides. */
             st.st_atime > st.st_mtime ? st.st_atime : st.st_mtime, (uint64_t)st.st_size,
             arena_strndup(&names, it->d_name, strlen(it->d_name)) }));
     }

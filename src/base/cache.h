@@ -1,6 +1,5 @@
-/* cache.h - what was costly to work out is kept in the user's cache folder, and the folder is
- * kept small: whatever was not used for longest goes first.
- * SPDX-License-Identifier: Apache-2.0 */
+/* cache.h - store expensive results in the user's cache directory, and limit its size: the least
+ * recently used files are removed first.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_CACHE_H
 #define FATHOM_BASE_CACHE_H
 
@@ -10,10 +9,10 @@
 /* The folder for NAME, e.g. ~/.cache/fathom/unwind; "" when there is none (no HOME).
  * FATHOM_CACHE overrides.  Does not create it. */
 void cache_dir(char *path, size_t cap, const char *name);
-/* Keep DATA in the file PATH of such a folder.  A failure only costs the next run time. */
+/* Store DATA as PATH in such a directory. A failure only costs time in the next run. */
 void cache_store(const char *path, const void *data, size_t n);
-/* Remove the files of FOLDER that were not used for longest, until the rest is at most MOST
- * bytes.  Returns how many are gone. */
+/* Remove the least recently used files of FOLDER until at most MOST bytes remain.  Returns the
+ * number of files removed. */
 size_t cache_trim(const char *folder, uint64_t most);
 
 #endif

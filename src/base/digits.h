@@ -1,5 +1,5 @@
-/* digits.h - decimal digits, eight at a time: how many there are costs no branch, which the
- * processor would guess wrong.  SPDX-License-Identifier: Apache-2.0 */
+/* digits.h - parse decimal digits, eight at a time, without an unpredictable branch on their
+ * number.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_DIGITS_H
 #define FATHOM_BASE_DIGITS_H
 

@@ -1,6 +1,6 @@
-/* err.h - how a fallible function says what went wrong.
- * The caller owns the struct and zeroes it; the first cause is kept, context is added on the
- * way up.  Only cli/ prints one.  SPDX-License-Identifier: Apache-2.0 */
+/* err.h - how a fallible function reports an error.  The caller owns the struct and zeroes it; the
+ * first cause is kept, context is added on the way up.  Only cli/ prints one.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_ERR_H
 #define FATHOM_BASE_ERR_H
 
@@ -28,7 +28,7 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 int err_sys(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Put "FMT: " before the message.  Always returns -1. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Say what the user can do; replaces nothing that is there. */
+/* Add what the user can do, unless a hint is set. */
 void err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/save.h"
 
-/* More than any profile; /dev/zero and a pipe that never ends must not take all memory. */
+/* Larger than any profile. /dev/zero or an endless pipe must not use all memory. */
 static const size_t MOST_BYTES = (size_t)4 << 30;
 
 static int read_all(struct map *m, int fd, struct err *e)

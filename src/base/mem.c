@@ -129,7 +129,7 @@ void arena_release(struct arena *a)
     memset(a, 0, sizeof *a);
 }
 
-/* Large pages for a large array: most of the cost of filling it is the kernel's, by the page. */
+/* Use large pages for a large array: most of the cost of filling it is page faults. */
 static void ask_large_pages(void *p, size_t n)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)p & ~(page - 1);

@@ -1,18 +1,17 @@
-/* mem.h - allocation that does not fail, an arena, a growable array.
- * For tool code only: inside a profiled program nothing here may be called.
- * SPDX-License-Identifier: Apache-2.0 */
+/* mem.h - allocation that does not fail, an arena, a growable array.  For tool code only; never
+ * call it inside a profiled program.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_MEM_H
 #define FATHOM_BASE_MEM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Called when memory is out, and must not return.  The core does not define it: each program that
+/* Called when an allocation fails; must not return.  The core does not define it: each program that
  * links the core decides.  The tool prints and exits (cli/mem_failed.c); a host that must survive,
  * such as an extension module, leaves by longjmp to where it entered the core. */
 _Noreturn void mem_failed(size_t bytes);
 
-void *mem_alloc(size_t n);                 /* uninitialised */
+void *mem_alloc(size_t n);                 /* uninitialized */
 void *mem_try_alloc(size_t n);             /* NULL when it fails: for sizes taken from input */
 void *mem_zalloc(size_t n);                /* zeroed */
 void *mem_realloc(void *p, size_t n);
@@ -26,7 +25,7 @@ struct arena {
     char *at, *end;
     size_t used; /* bytes handed out */
 };
-void *arena_alloc(struct arena *a, size_t n); /* 16-aligned, uninitialised */
+void *arena_alloc(struct arena *a, size_t n); /* 16-aligned, uninitialized */
 void *arena_try_alloc(struct arena *a, size_t n); /* NULL when it fails */
 void *arena_zalloc(struct arena *a, size_t n);
 char *arena_strndup(struct arena *a, const char *s, size_t n);

@@ -1,5 +1,4 @@
-/* sat.h - sums and shares of numbers from outside stop at the ends of int64_t.
- * SPDX-License-Identifier: Apache-2.0 */
+/* sat.h - saturating arithmetic for untrusted numbers.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_SAT_H
 #define FATHOM_BASE_SAT_H
 

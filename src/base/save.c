@@ -28,7 +28,7 @@ static bool temporary_path(char *to, size_t cap, const char *path, const struct 
     return false;
 }
 
-/* Nanoseconds cannot be guessed; and O_EXCL turns a guess into another attempt. */
+/* Nanoseconds are hard to guess, and with O_EXCL a correct guess only causes another attempt. */
 static void new_suffix(struct save *s)
 {
     struct timespec now;

@@ -7,10 +7,10 @@
  *     ... write to s.fd ...
  *     return save_close(&s, path, good);
  *
- * The temporary file stands beside PATH, has a name that nobody can guess, and is created with
- * O_EXCL: a file or link that somebody put there is never opened.  Devices, FIFOs and symlinks at
- * PATH are written to as they are, and never removed or replaced.
- * libc only, no allocation: fit for target code.  SPDX-License-Identifier: Apache-2.0 */
+ * The temporary file is in the directory of PATH, has an unpredictable name, and is created with
+ * O_EXCL, so an existing file or link is never opened.  Devices, FIFOs and symlinks at PATH are
+ * written directly, and never removed or replaced. libc only, no allocation: fit for target code.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_SAVE_H
 #define FATHOM_BASE_SAVE_H
 

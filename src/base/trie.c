@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { LIST_MAX = 4 }; /* children searched one by one before a node turns wide */
+enum { LIST_MAX = 4 }; /* children to search linearly before using the index */
 
 void trie_init(struct trie *t)
 {

@@ -25,7 +25,7 @@ struct trie {
 
 void trie_init(struct trie *t);
 void trie_release(struct trie *t);
-/* PARENT's child with KEY, made when it is not there. */
+/* The child of PARENT with KEY; created if it does not exist. */
 uint32_t trie_child(struct trie *t, uint32_t parent, uint32_t key);
 
 /* The first child, 0 when none; the others by node.v[id].next. */

@@ -215,7 +215,7 @@ static void say_stacks(const struct col_summary *s)
         fprintf(stderr, " (%s joined)", human_count((int64_t)s->joined).s);
 }
 
-static void summarise(const char *path, uint64_t bytes, const struct col_summary *s)
+static void summarize(const char *path, uint64_t bytes, const struct col_summary *s)
 {
     bool named = strcmp(path, "-") != 0, is_default = strcmp(path, INPUT_DEFAULT) == 0;
 
@@ -268,7 +268,7 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
     if (sink_end(sink, e) < 0)
         rc = err_wrap(e, "%s", path);
     if (rc == 0 && !a->quiet)
-        summarise(path, store_writer_bytes(r.writer), &s);
+        summarize(path, store_writer_bytes(r.writer), &s);
     rc = rc < 0 ? rc : s.exit_status;
 out:
     store_writer_free(r.writer);

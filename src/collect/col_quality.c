@@ -60,7 +60,7 @@ static void say_machine(struct col_session *s)
     say_count(s, "cpus", s->perf.n_cpus);
     say_cpu(s);
     if (map_read_text("/sys/hypervisor/type", text, sizeof text) > 0)
-        say(s, "virtualisation", "%s", text);
+        say(s, "virtualization", "%s", text);
 }
 
 static void say_command(struct col_session *s)

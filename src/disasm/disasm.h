@@ -1,7 +1,6 @@
-/* disasm.h - machine code to text, one instruction at a time.
- * Bytes are untrusted; nothing is allocated.  disasm_x86.c does the work with Zydis; a build
- * without it, and code of other machines, gets disasm_none.c's answer.
- * SPDX-License-Identifier: Apache-2.0 */
+/* disasm.h - machine code to text, one instruction at a time.  Bytes are untrusted; nothing is
+ * allocated. disasm_x86.c does the work with Zydis; disasm_none.c serves builds without Zydis and
+ * code of other machines.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_DISASM_DISASM_H
 #define FATHOM_DISASM_DISASM_H
 

@@ -75,26 +75,26 @@ static void add_flags(struct doc_binary *b, struct examined *x)
 
     if (!p->units) {
         if (x->spill_pct > 30)
-            doc_add(&b->facts, DOC_POOR, "optimisation", "optimisation", "build with -O2",
+            doc_add(&b->facts, DOC_POOR, "optimization", "optimization", "build with -O2",
                     "none by the look of its code (arguments go to memory at once)");
         else
-            doc_add(&b->facts, DOC_PLAIN, "optimisation", "optimisation", NULL,
+            doc_add(&b->facts, DOC_PLAIN, "optimization", "optimization", NULL,
                     "not recorded (no debug information)%s",
-                    x->spill_pct >= 0 ? "; the code looks optimised" : "");
+                    x->spill_pct >= 0 ? "; the code looks optimized" : "");
         return;
     }
     doc_add(&b->facts, DOC_PLAIN, "compiler", "compiler", NULL, "%s", p->compiler);
     if (p->with_level)
-        snprintf(level, sizeof level, "%s (%zu of %zu units above -O0)", p->level, p->optimised,
+        snprintf(level, sizeof level, "%s (%zu of %zu units above -O0)", p->level, p->optimized,
                  p->with_level);
     else
         snprintf(level, sizeof level, "not recorded by this compiler; the code looks %s",
-                 x->spill_pct > 30 ? "unoptimised" : "optimised");
+                 x->spill_pct > 30 ? "unoptimized" : "optimized");
     doc_add(&b->facts,
-            p->with_level ? (p->optimised * 2 >= p->with_level ? DOC_GOOD : DOC_POOR)
+            p->with_level ? (p->optimized * 2 >= p->with_level ? DOC_GOOD : DOC_POOR)
                           : (x->spill_pct > 30 ? DOC_POOR : DOC_PLAIN),
-            "optimisation", "optimisation",
-            p->with_level && p->optimised * 2 < p->with_level ? "build with -O2 before profiling"
+            "optimization", "optimization",
+            p->with_level && p->optimized * 2 < p->with_level ? "build with -O2 before profiling"
                                                               : NULL,
             "%s", level);
     doc_add(&b->facts, DOC_PLAIN, "march", "instruction set", NULL, "%s",
@@ -123,7 +123,7 @@ static void add_code(struct doc_binary *b, struct examined *x)
             x->eh_frame      ? "yes (.eh_frame)"
             : x->debug_frame ? "yes (.debug_frame)"
                              : "none");
-    doc_add(&b->facts, DOC_PLAIN, "lto", "link-time optimisation", NULL, "%s",
+    doc_add(&b->facts, DOC_PLAIN, "lto", "link-time optimization", NULL, "%s",
             x->producer.lto     ? "yes"
             : x->producer.units ? "no sign of it"
                                 : "unknown");
@@ -195,10 +195,10 @@ static void examine(struct examined *x)
     }
 }
 
-static bool is_unoptimised(const struct examined *x)
+static bool is_unoptimized(const struct examined *x)
 {
     if (x->producer.with_level)
-        return x->producer.optimised * 2 < x->producer.with_level;
+        return x->producer.optimized * 2 < x->producer.with_level;
     return x->spill_pct > 30;
 }
 
@@ -214,20 +214,20 @@ static void judge(struct doc_binary *b, const struct examined *x, const char *ta
         snprintf(b->verdict, sizeof b->verdict,
                  "slowed build: %s; profile one without", x->sanitizer ? "a sanitizer is in it"
                                                                        : "hooks are in it");
-    else if (is_unoptimised(x))
+    else if (is_unoptimized(x))
         snprintf(b->verdict, sizeof b->verdict,
-                 "unoptimised build: it spends its time elsewhere than the real one");
+                 "unoptimized build: it spends its time elsewhere than the real one");
     else if (x->dwarf && fp)
         snprintf(b->verdict, sizeof b->verdict,
-                 "instrumented build: optimised, with debug information and frame pointers");
+                 "instrumented build: optimized, with debug information and frame pointers");
     else if (x->dwarf)
         snprintf(b->verdict, sizeof b->verdict,
                  "fast build with debug information: stacks come from unwind tables");
     else
         snprintf(b->verdict, sizeof b->verdict,
                  "fast build: no debug information, so no lines and no inlined functions");
-    b->instrumented = x->dwarf && fp && !is_unoptimised(x) && !x->sanitizer && !x->mcount;
-    b->fast = !b->instrumented && !is_unoptimised(x) && !x->sanitizer && !x->mcount;
+    b->instrumented = x->dwarf && fp && !is_unoptimized(x) && !x->sanitizer && !x->mcount;
+    b->fast = !b->instrumented && !is_unoptimized(x) && !x->sanitizer && !x->mcount;
     snprintf(b->command, sizeof b->command, "fathom record %s%s", graph,
              x->library ? "-- PROGRAM (one that loads it)" : target);
 }

@@ -13,7 +13,7 @@ struct doc_producer {
     char compiler[96];   /* of most units */
     char level[16];      /* -O level of most units, "-O2" */
     char march[64];      /* "-march=..." of most units */
-    size_t units, with_level, optimised; /* units in all; that name their level; above -O0 */
+    size_t units, with_level, optimized; /* units in all; that name their level; above -O0 */
     bool lto, pg, keeps_frame_pointer, sanitized;
 };
 /* DEBUG holds the DWARF. */

@@ -1,5 +1,5 @@
-/* doc_code.c - what the first instructions of functions tell.  A flag on a command line may not
- * have reached every file; the code cannot lie.  SPDX-License-Identifier: Apache-2.0 */
+/* doc_code.c - inspect the first instructions of functions.  A compiler flag may not have reached
+ * every file, but the code is certain.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@ enum {
     FUNCTIONS_MOST = 5000,
 };
 
-/* Compilers leave the frame pointer out of functions that call nothing, whatever they are told,
- * and no stack needs it there: only functions with a call are judged. */
+/* Compilers omit the frame pointer in leaf functions whatever the flags, and unwinding does not
+ * need it there.  Therefore only functions with a call count. */
 struct entry {
     bool sets_frame, spills, calls;
 };

@@ -1,4 +1,4 @@
-/* doc_cpu.c - the processor: counters, instruction sets, and what makes timings wander.
+/* doc_cpu.c - the CPU: counters, instruction sets, and sources of timing noise.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
@@ -73,7 +73,7 @@ static void add_virtual(struct doc_facts *f)
     bool hypervisor = cpuinfo("flags", words, sizeof words) && has_word(words, "hypervisor");
 
     map_read_text("/sys/class/dmi/id/sys_vendor", name, sizeof name);
-    doc_add(f, DOC_PLAIN, "virtualisation", "virtual machine", NULL, "%s%s%s",
+    doc_add(f, DOC_PLAIN, "virtualization", "virtual machine", NULL, "%s%s%s",
             hypervisor ? "yes" : "no sign of one", hypervisor && *name ? ", " : "",
             hypervisor ? name : "");
 }

@@ -14,7 +14,7 @@
 const struct doc_flags doc_flags[] = {
     { "fast", "c", C_FAST, "make CFLAGS='" C_FAST "' CXXFLAGS='" C_FAST "' LDFLAGS='-flto=auto'" },
     { "fast", "rust", RUST_FAST, "rustc " RUST_FAST " main.rs" },
-    { "fast", "cmake", "-O3 -march=native, interprocedural optimisation",
+    { "fast", "cmake", "-O3 -march=native, interprocedural optimization",
       "cmake -B build-fast -DCMAKE_BUILD_TYPE=Release \\\n"
       "      -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON \\\n"
       "      -DCMAKE_C_FLAGS=-march=native -DCMAKE_CXX_FLAGS=-march=native\n"

@@ -1,4 +1,4 @@
-/* doc_flags.h - how to make the two builds that profiling needs, by language and build tool.
+/* doc_flags.h - compiler flags for the two builds used in profiling, by language and build tool.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_DOCTOR_DOC_FLAGS_H
 #define FATHOM_DOCTOR_DOC_FLAGS_H

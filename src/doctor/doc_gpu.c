@@ -1,5 +1,5 @@
-/* doc_gpu.c - the way to a GPU: launch latency and copies through CUDA's driver library, which is
- * opened only when it is there.  Types and numbers are those of the driver's stable C ABI.
+/* doc_gpu.c - GPU launch latency and copies through the CUDA driver library, which is loaded at run
+ * time if present.  Types and numbers are those of the driver's stable C ABI.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 #include <math.h>
@@ -76,7 +76,8 @@ static void cuda_close(struct cuda *c)
         dlclose(c->library);
 }
 
-/* A context on the first device, its name in NOTE; false and why otherwise. */
+/* Create a context on the first device and put its name into NOTE; on failure false, with the
+ * reason in NOTE. */
 static bool cuda_open(struct cuda *c, char *note)
 {
     int device, rc;

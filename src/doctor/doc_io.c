@@ -66,7 +66,7 @@ double doc_io_loopback(char *note)
 
 enum { FILE_BYTES = 8 << 20, BLOCK = 4096 };
 
-/* A file of our own where caches are kept: /tmp is often no disk at all.  Unlinked at once. */
+/* Create a file in the cache directory, because /tmp is often not on a disk. Unlinked at once. */
 static int scratch_file(void)
 {
     char folder[4000], path[4096];

@@ -1,4 +1,4 @@
-/* doc_ladder.c - each rung of the recorder's ladder, tried; and the programs that help.
+/* doc_ladder.c - try each rung of the recorder's ladder, and look for useful programs.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>

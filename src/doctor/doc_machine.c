@@ -1,4 +1,4 @@
-/* doc_machine.c - kernel and permissions: what stands in the way of a recording.
+/* doc_machine.c - kernel settings and permissions that limit recordings.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void add_kernel(struct doc_facts *f)
                 u.machine);
 }
 
-/* Admin guide, perf-security: what each level takes away from users without CAP_PERFMON. */
+/* Kernel admin guide, perf-security: what each level denies to users without CAP_PERFMON. */
 static void add_paranoid(struct doc_facts *f)
 {
     static const char path[] = "/proc/sys/kernel/perf_event_paranoid";
@@ -43,7 +43,7 @@ static void add_paranoid(struct doc_facts *f)
                          : "perf_event_open is refused altogether");
 }
 
-/* With kptr_restrict 0 addresses are still only for those who may sample the kernel. */
+/* Even with kptr_restrict 0, only users who may sample the kernel see addresses. */
 static void add_kptr(struct doc_facts *f)
 {
     char first[64];

@@ -1,4 +1,4 @@
-/* doc_measure.c - the table of measurements, and how each becomes one number.
+/* doc_measure.c - the table of measurements, and how to reduce each to one number.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/doc_measure.h"
 

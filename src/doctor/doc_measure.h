@@ -1,8 +1,8 @@
 /* doc_measure.h - latencies and bandwidths of this machine, measured.
  *
- * Each measurement is a row of a table: a function that runs for some milliseconds and answers
- * in nanoseconds (or gigabytes a second), NAN when it cannot be done here and NOTE says why.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Each measurement is a row of a table: a function that runs for some milliseconds and returns
+ * nanoseconds (or gigabytes per second), or NAN if it is not possible here, with the reason in
+ * NOTE.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_DOCTOR_DOC_MEASURE_H
 #define FATHOM_DOCTOR_DOC_MEASURE_H
 
@@ -27,7 +27,7 @@ struct doc_latencies {
 /* Measure everything; TELL is called before each row and may be NULL. */
 void doc_measure(struct doc_latencies *out, void (*tell)(void *context, const char *label),
                  void *context);
-/* Keep the result in the cache folder, for later analyses. */
+/* Store the result in the cache directory, for later analyses. */
 int doc_measure_save(const struct doc_latencies *l, char *path, size_t cap, struct err *e);
 
 /* One function for each row; several notes are static facts such as a cache's size. */

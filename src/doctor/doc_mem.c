@@ -1,5 +1,5 @@
-/* doc_mem.c - the processor and its memory: chains in which each step needs the one before, so
- * that nothing overlaps.  SPDX-License-Identifier: Apache-2.0 */
+/* doc_mem.c - CPU and memory latencies, measured with dependency chains, so that nothing overlaps.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum { LINE = 64, PAGE = 4096 };
 
-/* The compiler must take X as changed and used. */
+/* Make the compiler assume that X is changed and used. */
 #define OPAQUE(x) __asm__ volatile("" : "+r"(x))
 
 static uint64_t next_random(uint64_t *s)
@@ -30,7 +30,7 @@ double doc_mem_cycle(char *note)
     enum { STEPS = 1000000 };
     uint64_t x = 1, start = clock_mono_ns();
 
-    for (int i = 0; i < STEPS; i += 16) { /* an addition that needs the last takes one cycle */
+    for (int i = 0; i < STEPS; i += 16) { /* a dependent addition takes one cycle */
         x += 3; OPAQUE(x); x += 3; OPAQUE(x); x += 3; OPAQUE(x); x += 3; OPAQUE(x);
         x += 3; OPAQUE(x); x += 3; OPAQUE(x); x += 3; OPAQUE(x); x += 3; OPAQUE(x);
         x += 3; OPAQUE(x); x += 3; OPAQUE(x); x += 3; OPAQUE(x); x += 3; OPAQUE(x);
@@ -133,7 +133,7 @@ static size_t cache_bytes(int level)
     return 0;
 }
 
-/* A quarter of LEVEL is surely its own and, if larger than the level below, not that one's. */
+/* A quarter of LEVEL fits into it and, if larger than the level below, not into that one. */
 static double cache_latency(int level, size_t otherwise, size_t steps, char *note)
 {
     size_t size = cache_bytes(level), below = level > 1 ? cache_bytes(level - 1) : 0, use;
@@ -182,8 +182,8 @@ double doc_mem_dram(char *note)
     return chase_once(bytes / LINE, LINE, true, 1000000);
 }
 
-/* The same number of lines, once a page apart and once side by side: what differs is finding
- * the page. */
+/* The same number of lines, once a page apart and once side by side; the difference is the address
+ * translation. */
 double doc_mem_tlb(char *note)
 {
     enum { PAGES = 16384, STEPS = 1 << 19 };
@@ -194,7 +194,7 @@ double doc_mem_tlb(char *note)
     return apart > dense ? apart - dense : NAN;
 }
 
-/* Half of the branches that follow random bits are guessed wrong. */
+/* Half of the branches on random bits are mispredicted. */
 static double branches_ns(const uint8_t *bits, size_t n)
 {
     uint64_t a = 0, b = 0, start = clock_mono_ns();

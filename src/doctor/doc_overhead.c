@@ -1,5 +1,5 @@
 /* doc_overhead.c - see doc_overhead.h.  Rounds are interleaved, and each recorded run is compared
- * with the bare run of its own round, so that a machine that drifts does not look like a cost.
+ * with the bare run of its own round, so that drift of the machine does not look like overhead.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/doc_overhead.h"
 
@@ -113,7 +113,7 @@ static double median_of(double *v, size_t n, struct interval *i)
     return s.median;
 }
 
-static void summarise(struct doc_cost *c, struct series *s)
+static void summarize(struct doc_cost *c, struct series *s)
 {
     if (!s->n)
         return;
@@ -167,7 +167,7 @@ int doc_overhead(struct doc_costs *out, char *const *command, size_t rounds,
         }
     }
     for (size_t i = 0; i < WAYS && rc == 0; i++)
-        summarise(&out->v.v[i], &series[i]);
+        summarize(&out->v.v[i], &series[i]);
     if (rc == 0) {
         out->bare_cpu_ns = median_of(bare_cpu, rounds, NULL);
         out->bare_wall_ns = median_of(bare_wall, rounds, NULL);

@@ -17,7 +17,7 @@ struct doc_cost { /* of one way to record; shares in percent of the bare run */
     struct interval cpu, wall;     /* of those */
     double recorder_pct;           /* processor time of the recorder, of the program's */
     double samples, lost, complete_pct;
-    bool refused;                  /* could not be recorded so; why says more */
+    bool refused;                  /* this way of recording failed; see why */
     char why[200];
 };
 
@@ -26,8 +26,8 @@ struct doc_costs {
     double bare_cpu_ns, bare_wall_ns; /* medians */
 };
 
-/* Run COMMAND bare and with each way of recording, ROUNDS times, by turns.  Its output is thrown
- * away.  TELL is called before each run with its number and how many there are. */
+/* Run COMMAND bare and with each way of recording in turn, ROUNDS times.  Its output is discarded.
+ * TELL is called before each run with its number and the total. */
 int doc_overhead(struct doc_costs *out, char *const *command, size_t rounds,
                  void (*tell)(void *context, size_t run, size_t runs), void *context,
                  struct err *e);

@@ -1,5 +1,4 @@
-/* doc_pingpong.h - two threads that answer each other byte for byte.
- * SPDX-License-Identifier: Apache-2.0 */
+/* doc_pingpong.h - two threads that exchange single bytes.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_DOCTOR_DOC_PINGPONG_H
 #define FATHOM_DOCTOR_DOC_PINGPONG_H
 

@@ -1,5 +1,5 @@
-/* doc_producer.c - the compiler's own word: GCC writes its options into DW_AT_producer of each
- * unit; clang only its version, unless told otherwise.  SPDX-License-Identifier: Apache-2.0 */
+/* doc_producer.c - the compiler's record of the build: GCC writes its options into DW_AT_producer
+ * of each unit; clang writes only its version by default.  SPDX-License-Identifier: Apache-2.0 */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static void take_options(struct doc_producer *p, struct tallies *t, const char *
 
     if (level) {
         p->with_level++;
-        p->optimised += level[2] != '0' && level[2] != ' ' && level[2];
+        p->optimized += level[2] != '0' && level[2] != ' ' && level[2];
         count(&t->level, level, (size_t)(word_end(level) - level));
     } else if (strncmp(text, "GNU ", 4) == 0 && strncmp(text, "GNU AS", 6) != 0) {
         p->with_level++; /* GCC names the level unless it is the default */

@@ -1,5 +1,5 @@
-/* doc_sys.c - what the kernel charges: calls, faults, switches, starts.
- * SPDX-License-Identifier: Apache-2.0 */
+/* doc_sys.c - the cost of system calls, page faults, context switches, and thread and process
+ * starts.  SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <linux/futex.h>
 #include <math.h>

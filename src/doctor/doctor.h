@@ -1,7 +1,7 @@
 /* doctor.h - check a machine or binary and suggest changes.
  *
- * Answers are lists of facts: each has a key for programs, a label for people, a value, and,
- * where something could be better, advice.  Start lists from {0}; doc_facts_release frees.
+ * Results are lists of facts: each has a key for programs, a label for people, a value, and advice
+ * if something could be better.  Start lists from {0}; doc_facts_release frees.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_DOCTOR_DOCTOR_H
 #define FATHOM_DOCTOR_DOCTOR_H

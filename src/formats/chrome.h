@@ -7,7 +7,7 @@
 
 #define CHROME_DETAIL "detail" /* the argument that holds a span's detail */
 
-int chrome_recognise(const struct import_input *in);
+int chrome_recognize(const struct import_input *in);
 int chrome_import(const struct import_input *in, struct sink *out, struct err *e);
 
 #endif

@@ -314,7 +314,7 @@ int chrome_import(const struct import_input *in, struct sink *out, struct err *e
 }
 
 /* Either the member's name, or an array whose first object has a phase. */
-int chrome_recognise(const struct import_input *in)
+int chrome_recognize(const struct import_input *in)
 {
     size_t n = in->size < 4096 ? in->size : 4096, i = 0;
     const char *s = (const char *)in->data;

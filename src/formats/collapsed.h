@@ -5,7 +5,7 @@
 
 #include "formats/formats.h"
 
-int collapsed_recognise(const struct import_input *in);
+int collapsed_recognize(const struct import_input *in);
 int collapsed_import(const struct import_input *in, struct sink *out, struct err *e);
 
 #endif

@@ -21,7 +21,7 @@
 #include "profile/intern.h"
 
 enum {
-    LOOK_BYTES = 1 << 16,   /* of the file, to recognise it */
+    LOOK_BYTES = 1 << 16,   /* of the file, to recognize it */
     SUFFIX = 4,             /* "_[k]" */
 };
 
@@ -144,7 +144,7 @@ static struct look look_at(const struct import_input *in)
     return l;
 }
 
-int collapsed_recognise(const struct import_input *in)
+int collapsed_recognize(const struct import_input *in)
 {
     size_t n = in->size < LOOK_BYTES ? in->size : LOOK_BYTES;
     struct look l;

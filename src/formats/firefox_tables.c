@@ -265,7 +265,7 @@ void firefox_tables_put(struct firefox_tables *t, struct json *j)
 void firefox_categories_put(struct json *j)
 {
     static const struct { const char *name, *color; } categories[] = {
-        [CATEGORY_OTHER] = { "Other", "grey" },     [CATEGORY_USER] = { "User", "yellow" },
+        [CATEGORY_OTHER] = { "Other", "gray" },     [CATEGORY_USER] = { "User", "yellow" },
         [CATEGORY_KERNEL] = { "Kernel", "orange" }, [CATEGORY_SCRIPT] = { "Script", "blue" },
         [CATEGORY_IDLE] = { "Idle", "transparent" },
     };

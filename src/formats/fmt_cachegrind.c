@@ -11,7 +11,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     return costs_import(in, &kind, out, e);
 }
 
-static int recognise(const struct import_input *in)
+static int recognize(const struct import_input *in)
 {
     size_t n = in->size < 65536 ? in->size : 65536;
 
@@ -24,6 +24,6 @@ static int recognise(const struct import_input *in)
 const struct format format_cachegrind = {
     .name = "cachegrind",
     .about = "costs counted by Valgrind's cachegrind",
-    .recognise = recognise,
+    .recognize = recognize,
     .import = import,
 };

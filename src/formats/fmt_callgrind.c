@@ -202,7 +202,7 @@ static bool has_line(const struct import_input *in, size_t n, const char *start)
 }
 
 /* Other tools write it too, and only events and functions must be there. */
-static int recognise(const struct import_input *in)
+static int recognize(const struct import_input *in)
 {
     size_t n = in->size < 65536 ? in->size : 65536;
 
@@ -217,7 +217,7 @@ const struct format format_callgrind = {
     .name = "callgrind",
     .extension = ".callgrind",
     .about = "callgrind (kcachegrind, callgrind_annotate)",
-    .recognise = recognise,
+    .recognize = recognize,
     .import = import,
     .all_metrics = true,
     .write = callgrind_write,

@@ -92,7 +92,7 @@ const struct format format_collapsed = {
     .name = "collapsed",
     .extension = ".collapsed",
     .about = "collapsed stacks (flamegraph.pl, inferno)",
-    .recognise = collapsed_recognise,
+    .recognize = collapsed_recognize,
     .import = collapsed_import,
     .write = collapsed_write,
 };

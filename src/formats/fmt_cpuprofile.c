@@ -247,7 +247,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
-static int recognise(const struct import_input *in)
+static int recognize(const struct import_input *in)
 {
     size_t n = in->size < 4096 ? in->size : 4096;
 
@@ -259,6 +259,6 @@ static int recognise(const struct import_input *in)
 const struct format format_cpuprofile = {
     .name = "cpuprofile",
     .about = "CPU profiles of V8 (Node, Chrome)",
-    .recognise = recognise,
+    .recognize = recognize,
     .import = import,
 };

@@ -220,7 +220,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
-static int recognise(const struct import_input *in)
+static int recognize(const struct import_input *in)
 {
     static const char key[] = "\"dhatFileVersion\"";
     size_t n = in->size < 256 ? in->size : 256;
@@ -231,6 +231,6 @@ static int recognise(const struct import_input *in)
 const struct format format_dhat = {
     .name = "dhat",
     .about = "heap profiles of Valgrind's DHAT",
-    .recognise = recognise,
+    .recognize = recognize,
     .import = import,
 };

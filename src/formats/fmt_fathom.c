@@ -2,7 +2,7 @@
 #include "formats/formats.h"
 #include "store/store.h"
 
-static int recognise(const struct import_input *in)
+static int recognize(const struct import_input *in)
 {
     return store_is(in->data, in->size) ? 100 : 0;
 }
@@ -30,7 +30,7 @@ const struct format format_fathom = {
     .name = "fathom",
     .extension = ".fathom",
     .about = "fathom's own file",
-    .recognise = recognise,
+    .recognize = recognize,
     .import = import,
     .has_tags = true,
     .all_metrics = true,

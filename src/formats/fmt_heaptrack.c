@@ -367,7 +367,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
 }
 
 /* "v PROGRAM FILE" and then "X COMMAND". */
-static int recognise(const struct import_input *in)
+static int recognize(const struct import_input *in)
 {
     struct scan_text rest = scan_of(in->data, in->size < 8192 ? in->size : 8192), line;
     uint64_t x;
@@ -381,6 +381,6 @@ static int recognise(const struct import_input *in)
 const struct format format_heaptrack = {
     .name = "heaptrack",
     .about = "heap profiles of heaptrack (.gz, .zst)",
-    .recognise = recognise,
+    .recognize = recognize,
     .import = import,
 };

@@ -44,7 +44,7 @@ static uint32_t thread_of(struct region_zones *z, const struct live_header *h, u
     return id;
 }
 
-static int recognise(const struct import_input *in)
+static int recognize(const struct import_input *in)
 {
     return in->size >= 8 && memcmp(in->data, LIVE_MAGIC, 8) == 0 ? 100 : 0;
 }
@@ -89,4 +89,4 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
 
 const struct format format_live = {
     .name = "live", .about = "what libfathom measured in a program that was killed",
-    .recognise = recognise, .import = import };
+    .recognize = recognize, .import = import };

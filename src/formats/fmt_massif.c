@@ -164,7 +164,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
-static int recognise(const struct import_input *in)
+static int recognize(const struct import_input *in)
 {
     size_t n = in->size < 8192 ? in->size : 8192;
 
@@ -177,6 +177,6 @@ static int recognise(const struct import_input *in)
 const struct format format_massif = {
     .name = "massif",
     .about = "heap profiles of Valgrind's massif",
-    .recognise = recognise,
+    .recognize = recognize,
     .import = import,
 };

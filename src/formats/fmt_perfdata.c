@@ -156,7 +156,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
-static int recognise(const struct import_input *in)
+static int recognize(const struct import_input *in)
 {
     return perfdata_is(in->data, in->size) ? 100 : 0;
 }
@@ -164,6 +164,6 @@ static int recognise(const struct import_input *in)
 const struct format format_perfdata = {
     .name = "perf.data",
     .about = "recordings of Linux perf",
-    .recognise = recognise,
+    .recognize = recognize,
     .import = import,
 };

@@ -450,7 +450,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
 }
 
 /* The first line that is no comment must be a sample's first or another record's. */
-static int recognise(const struct import_input *in)
+static int recognize(const struct import_input *in)
 {
     struct scan_text rest = scan_of(in->data, in->size < LOOK_BYTES ? in->size : LOOK_BYTES);
     struct scan_text line;
@@ -473,6 +473,6 @@ static int recognise(const struct import_input *in)
 const struct format format_perfscript = {
     .name = "perf-script",
     .about = "output of perf script",
-    .recognise = recognise,
+    .recognize = recognize,
     .import = import,
 };

@@ -155,7 +155,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
 }
 
 /* A dictionary whose first key is a triple; or an empty one, which import refuses. */
-static int recognise(const struct import_input *in)
+static int recognize(const struct import_input *in)
 {
     struct cursor c = cursor_of(in->data, in->size);
     uint8_t dict = cur_u8(&c) & 0x7f, key = cur_u8(&c) & 0x7f;
@@ -281,7 +281,7 @@ const struct format format_pstats = {
     .name = "pstats",
     .extension = ".prof",
     .about = "Python's cProfile and pstats",
-    .recognise = recognise,
+    .recognize = recognize,
     .import = import,
     .write = pstats_write,
 };

@@ -211,7 +211,7 @@ static void put_head(struct out *o, const struct picture *p)
                PAD, WIDTH - PAD, PAD, height - 12, WIDTH - PAD, height - 12);
 }
 
-/* The kinds of frames by their colours, and how good the recording is. */
+/* The kinds of frames by their colors, and how good the recording is. */
 static void put_legend(struct out *o, const struct picture *p)
 {
     const struct profile *profile = p->symbols->profile;

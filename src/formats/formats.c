@@ -37,13 +37,13 @@ const struct format *format_find(const char *name)
     return NULL;
 }
 
-const struct format *format_recognise(const struct import_input *in)
+const struct format *format_recognize(const struct import_input *in)
 {
     const struct format *best = NULL;
     int best_score = 0;
 
     for (size_t i = 0; formats[i]; i++) {
-        int score = formats[i]->recognise ? formats[i]->recognise(in) : 0;
+        int score = formats[i]->recognize ? formats[i]->recognize(in) : 0;
 
         if (score > best_score) {
             best_score = score;
@@ -91,7 +91,7 @@ static int refuse_unknown(const struct import_input *in, bool cut, struct err *e
 
 static struct profile *import(const struct import_input *in, bool cut, struct err *e)
 {
-    const struct format *f = format_recognise(in);
+    const struct format *f = format_recognize(in);
     struct profile *p;
 
     if (!f) {
@@ -165,7 +165,7 @@ bool format_knows(const char *path)
     bool known = strcmp(path, "-") == 0;
 
     if (!known) {
-        known = open_bytes(&x, path, NULL) == 0 && format_recognise(&x.in);
+        known = open_bytes(&x, path, NULL) == 0 && format_recognize(&x.in);
         close_bytes(&x);
     }
     return known;

@@ -30,7 +30,7 @@ struct format {
     const char *extension; /* ".pb.gz", for choosing by output name; NULL when none */
     const char *about;     /* one line */
     /* How sure we are that this is the format, 0 (not at all) to 100; NULL: not imported. */
-    int (*recognise)(const struct import_input *in);
+    int (*recognize)(const struct import_input *in);
     /* Produce into SINK, end() included. */
     int (*import)(const struct import_input *in, struct sink *out, struct err *e);
     enum an_view_way view; /* what to write when no metric is named */
@@ -45,9 +45,9 @@ uint32_t export_metric(const struct an_view *v, struct err *e);
 
 extern const struct format *const formats[]; /* NULL-terminated */
 const struct format *format_find(const char *name);
-const struct format *format_recognise(const struct import_input *in); /* NULL: none */
+const struct format *format_recognize(const struct import_input *in); /* NULL: none */
 
-/* Open any profile we can recognise, own or foreign, "-" for standard input. */
+/* Open any profile we can recognize, own or foreign, "-" for standard input. */
 struct profile *format_open(const char *path, struct err *e);
 /* Is there a profile at PATH?  Standard input is taken for one. */
 bool format_knows(const char *path);

@@ -23,7 +23,7 @@ struct json_member { /* of an object; a table of them ends with {0} */
     const char *key;
     void (*read)(void *x); /* the value, which comes next */
 };
-/* Read all of IN, one object, with R, which is initialised here: its members by the table, others
+/* Read all of IN, one object, with R, which is initialized here: its members by the table, others
  * are skipped.  -1 when it is not JSON, or was refused. */
 int json_input_read(struct json_reader *r, const struct import_input *in,
                     const struct json_member *members, void *x, struct err *e);

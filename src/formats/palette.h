@@ -1,5 +1,5 @@
-/* palette.h - the colour of a frame: its kind gives the family, its name the place in it, so
- * that a function keeps its colour from one picture to the next.  The viewer's web/src/palette.js
+/* palette.h - the color of a frame: its kind gives the family, its name the place in it, so
+ * that a function keeps its color from one picture to the next.  The viewer's web/src/palette.js
  * computes the same.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_PALETTE_H
 #define FATHOM_FORMATS_PALETTE_H

@@ -55,7 +55,7 @@ enum pprof_function {
 
 #define PPROF_COMMAND "command: " /* how a comment that holds the command line begins */
 
-int pprof_recognise(const struct import_input *in);
+int pprof_recognize(const struct import_input *in);
 int pprof_import(const struct import_input *in, struct sink *out, struct err *e);
 
 #endif

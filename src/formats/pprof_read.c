@@ -485,7 +485,7 @@ int pprof_import(const struct import_input *in, struct sink *out, struct err *e)
 }
 
 /* Protobuf has no magic: the whole top level must look like a profile's. */
-int pprof_recognise(const struct import_input *in)
+int pprof_recognize(const struct import_input *in)
 {
     struct pb_reader m = pb_reader_of(cursor_of(in->data, in->size));
     bool types = false, strings = false;

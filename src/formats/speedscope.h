@@ -8,7 +8,7 @@
 #define SPEEDSCOPE_SCHEMA "https://www.speedscope.app/file-format-schema.json"
 #define SPEEDSCOPE_EXPORTER "fathom"
 
-int speedscope_recognise(const struct import_input *in);
+int speedscope_recognize(const struct import_input *in);
 int speedscope_import(const struct import_input *in, struct sink *out, struct err *e);
 
 #endif

@@ -359,7 +359,7 @@ int speedscope_import(const struct import_input *in, struct sink *out, struct er
     return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
-int speedscope_recognise(const struct import_input *in)
+int speedscope_recognize(const struct import_input *in)
 {
     /* Most writers put the schema first, which saves reading the whole. */
     if (in->size && in->data[0] == '{' &&

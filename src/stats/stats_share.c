@@ -8,16 +8,16 @@ static const double Z_95 = 1.959963984540054;
 struct interval stats_wilson(double k, double n)
 {
     struct interval i = { 0, 1, 0.95 };
-    double p, z2 = Z_95 * Z_95, centre, half;
+    double p, z2 = Z_95 * Z_95, center, half;
 
     if (!(n > 0))
         return i;
     p = k / n;
     p = p < 0 ? 0 : p > 1 ? 1 : p;
-    centre = (p + z2 / (2 * n)) / (1 + z2 / n);
+    center = (p + z2 / (2 * n)) / (1 + z2 / n);
     half = Z_95 / (1 + z2 / n) * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
-    i.low = centre - half < 0 ? 0 : centre - half;
-    i.high = centre + half > 1 ? 1 : centre + half;
+    i.low = center - half < 0 ? 0 : center - half;
+    i.high = center + half > 1 ? 1 : center + half;
     return i;
 }
 

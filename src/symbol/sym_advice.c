@@ -1,8 +1,8 @@
-/* sym_advice.c - what would give better names: a sentence for the reports.
+/* sym_advice.c - advice on how to get better names, for reports.
  *
- * Debian's debug packages are called after the package that owns the file.  Looking through
- * all file lists costs more than a short recording, so that only lists of packages whose name
- * begins like the file's are read; that finds nearly every library.
+ * Debian names a debug package after the package that owns the file.  Searching all file lists
+ * would take longer than a short recording, so only the lists of packages whose name starts like
+ * that of the file are read.  This finds nearly every library.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #define LISTS "/var/lib/dpkg/info"
 enum { LISTS_MAX = 64, STEM_MIN = 4 };
 
-/* Whether a file list has PATH as one of its lines, as it is or from before /usr was merged. */
+/* Whether a file list has PATH as a line, as it is or as before the /usr merge. */
 static bool list_has(const char *list, const char *path)
 {
     struct map m = { 0 };
@@ -38,8 +38,7 @@ static bool list_has(const char *list, const char *path)
     return found;
 }
 
-/* The beginning of the file's name that its package is likely to share: "libLLVM" of
- * libLLVM-14.so.1. */
+/* The prefix of the file name that its package is likely to share: "libLLVM" of libLLVM-14.so.1. */
 static size_t stem_of(const char *base)
 {
     size_t n = strcspn(base, "-._+");

@@ -20,13 +20,13 @@ struct client_api {
     int (*find)(void *client, const unsigned char *id, int n, char **path);
 };
 
-/* One list for the whole process, as the environment that switches it on is. */
+/* One list per process, because the environment variable that enables it is also per process. */
 static struct list {
     struct wanted {
         uint8_t id[ID_MAX];
         size_t n;
     } wanted[WANTED_MAX];
-    size_t n, started; /* wanted[started .. n) are not under way yet */
+    size_t n, started; /* wanted[started .. n) are not being fetched yet */
     int alive; /* pipe whose other end the fetching process holds; 0 none */
 } list;
 
@@ -86,7 +86,7 @@ static bool load_library(struct client_api *api)
     return api->begin && api->find;
 }
 
-/* Nothing of the tool may stay open in here: a pipe would keep its reader waiting. */
+/* Close everything inherited from the tool: an open pipe would keep its reader waiting. */
 static void cut_loose(int keep)
 {
     int null = open("/dev/null", O_RDWR);
@@ -110,7 +110,7 @@ static void fetch_all(void)
         api.find(client, list.wanted[i].id, (int)list.wanted[i].n, NULL);
 }
 
-/* Forked twice, so that the tool has no child of its own to wait for. */
+/* Fork twice, so that the tool has no child to wait for. */
 static void split_off(int keep)
 {
     pid_t pid = fork();
@@ -146,7 +146,7 @@ void sym_debuginfod_start(void)
     split_off(ends[1]);
     close(ends[1]);
     if (list.alive)
-        close(ends[0]); /* the earlier one is waited for; both fetch into the same cache */
+        close(ends[0]); /* wait for the earlier one; both fetch into the same cache */
     else
         list.alive = ends[0];
     list.started = list.n;

@@ -1,9 +1,10 @@
 /* sym_debuginfod.h - debug files from a debuginfod server, when DEBUGINFOD_URLS is set.
  *
- * What is in the client's cache is used at once.  What is not is fetched into that cache by a
- * process split off for it, which goes on when this one has ended: nobody waits for a network,
- * and the next recording has the names.  libdebuginfod is loaded there; without it only the
- * cache is used.  Callable from one thread.  SPDX-License-Identifier: Apache-2.0 */
+ * A file in the client's cache is used at once.  Other files are fetched into that cache by a
+ * background process, which continues after the tool has exited, so that the tool never waits for
+ * the network; the next recording has the names.  Only the background process loads libdebuginfod;
+ * without it, only the cache is used.  Call from one thread.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYM_DEBUGINFOD_H
 #define FATHOM_SYMBOL_SYM_DEBUGINFOD_H
 
@@ -14,11 +15,11 @@
 bool sym_debuginfod_enabled(void);
 /* Path of the debug file in the client's cache, valid until the next call; NULL when absent. */
 const char *sym_debuginfod_cached(const uint8_t *build_id, size_t n);
-/* Put it on the list to fetch; a build id is asked for once. */
+/* Add it to the list to fetch; each build id is requested once. */
 void sym_debuginfod_want(const uint8_t *build_id, size_t n);
-/* Begin to fetch what is on the list.  Returns at once. */
+/* Start fetching the list. Returns at once. */
 void sym_debuginfod_start(void);
-/* Wait at most MS milliseconds; true when nothing is under way any more. */
+/* Wait at most MS milliseconds; true when all fetches have finished. */
 bool sym_debuginfod_wait(uint32_t ms);
 
 #endif

@@ -1,8 +1,8 @@
 /* sym_dwarf.c - functions, inlined calls and lines from DWARF, through libdw.
  *
- * Asking libdw per address walks a unit's tree every time; instead the unit of an address is
- * found by one table made from .debug_aranges and the units' own ranges (clang writes no
- * aranges), and each unit that is hit gets its own index.  SPDX-License-Identifier: Apache-2.0 */
+ * libdw would walk the tree of a unit for every address.  Instead, one table made from
+ * .debug_aranges and the ranges of the units (clang writes no aranges) maps an address to its unit,
+ * and each unit that is hit gets an index.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static size_t unit_at(const struct dwarf_state *st, const struct umap *units, Dw
     return id ? id - 1 : st->unit.n;
 }
 
-/* Ranges of the units that .debug_aranges speaks of; each is marked in SEEN. */
+/* Ranges of the units listed in .debug_aranges; each is marked in SEEN. */
 static void read_aranges(struct dwarf_state *st, const struct umap *units, bool *seen)
 {
     Dwarf_Aranges *all;
@@ -166,8 +166,8 @@ static const struct sym_dwarf_name *name_of(struct sym_module *m, struct dwarf_s
     return &st->name.v[id - 1];
 }
 
-/* The compiled function is the one name the linker knows too.  Its symbol is better where
- * DWARF left out scope and parameters, or has only the internal one of several aliases. */
+/* The linker also names the compiled function.  Its symbol is better if DWARF omits scope and
+ * parameters, or knows only the internal one of several aliases. */
 static void name_outermost(struct sym_module *m, struct sym_line *l,
                            const struct sym_dwarf_name *n, uint64_t start, uint64_t address)
 {

@@ -1,5 +1,5 @@
-/* sym_dwarf_name.h - what a function of the debug information is called and where it is
- * declared.  SPDX-License-Identifier: Apache-2.0 */
+/* sym_dwarf_name.h - the name and the declaration of a function in the debug information.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYM_DWARF_NAME_H
 #define FATHOM_SYMBOL_SYM_DWARF_NAME_H
 
@@ -11,7 +11,7 @@ struct sym_dwarf_name {
     const char *linkage; /* NULL when the same or unknown */
     const char *file;
     uint32_t line;
-    bool plain; /* made from DW_AT_name: a linker symbol may know better */
+    bool plain; /* from DW_AT_name: a linker symbol may be better */
 };
 
 /* For DIE of unit U; texts live as long as M. */

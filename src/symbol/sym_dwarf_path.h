@@ -1,5 +1,5 @@
-/* sym_dwarf_path.h - source paths as the compiler wrote them made whole: relative ones joined to
- * the unit's folder, "." and ".." taken out.  SPDX-License-Identifier: Apache-2.0 */
+/* sym_dwarf_path.h - make source paths absolute and clean: join relative paths to the directory of
+ * the unit and remove "." and "..".  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYM_DWARF_PATH_H
 #define FATHOM_SYMBOL_SYM_DWARF_PATH_H
 
@@ -17,7 +17,7 @@ void sym_dwarf_paths_release(struct sym_dwarf_paths *p);
 /* FILE, a text of libdw's for the unit of CU, as a path kept in A; NULL for NULL. */
 const char *sym_dwarf_path(struct sym_dwarf_paths *p, struct arena *a, Dwarf_Die *cu,
                            const char *file);
-/* PATH without "//", "/./" and "name/../", in place; for the above and its test. */
+/* Remove "//", "/./" and "name/../" from PATH, in place. */
 void sym_dwarf_path_clean(char *path);
 
 #endif

@@ -73,7 +73,7 @@ static uint32_t add_scope(struct walk *w, Dwarf_Die *die, uint32_t parent)
     return (uint32_t)w->u->scope.n;
 }
 
-/* Look at one DIE; true when its children are of interest, with *NODE and *SCOPE for them. */
+/* Visit one DIE; true if its children must be visited, with *NODE and *SCOPE for them. */
 static bool visit(struct walk *w, Dwarf_Die *die, uint32_t *node, uint32_t *scope)
 {
     uint32_t id;
@@ -119,8 +119,8 @@ static void end_scopes(struct walk *w, size_t first, Dwarf_Off offset)
             w->u->scope.v[i].end = offset;
 }
 
-/* Step to the next sibling, or up and on.  A sibling must lie ahead: a file that says
- * otherwise would make the walk endless. */
+/* Step to the next sibling, or to that of an ancestor.  A sibling must lie ahead; otherwise a
+ * malformed file would cause an endless loop. */
 static void step(struct walk *w)
 {
     while (w->depth) {

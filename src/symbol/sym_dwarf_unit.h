@@ -1,6 +1,6 @@
-/* sym_dwarf_unit.h - one compilation unit made searchable: which functions, inlined ones
- * among them, cover an address.  Built when the unit is first asked about, in one walk over
- * its tree; never walked again.  SPDX-License-Identifier: Apache-2.0 */
+/* sym_dwarf_unit.h - a searchable index of one compilation unit: the functions, including inlined
+ * ones, that cover an address.  Built at the first lookup in the unit, in one walk over its tree.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYM_DWARF_UNIT_H
 #define FATHOM_SYMBOL_SYM_DWARF_UNIT_H
 
@@ -37,8 +37,8 @@ struct sym_dwarf_unit {
     size_t n_edges;
 };
 
-/* Without FULL, classes and functions that were only inlined are passed over: a third of the
- * work, and nearly nothing is defined inside them.  (GCC puts lambdas there.) */
+/* Without FULL, skip classes and functions that were only inlined: a third of the work, and they
+ * define almost nothing. (GCC puts lambdas there.) */
 struct sym_dwarf_unit *sym_dwarf_unit_new(Dwarf_CU *cu, bool full);
 void sym_dwarf_unit_free(struct sym_dwarf_unit *u);
 /* Innermost node at ADDRESS, from 1; 0 when no function covers it. */

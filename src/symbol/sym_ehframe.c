@@ -1,6 +1,6 @@
-/* sym_ehframe.c - where nothing is named, functions still begin somewhere: the sorted table
- * of .eh_frame_hdr says where.  A function is called after its start, `fn_1a2b30 [libx.so]`,
- * so that its samples stay together.  SPDX-License-Identifier: Apache-2.0 */
+/* sym_ehframe.c - function starts from the sorted table of .eh_frame_hdr, for modules without
+ * symbols.  A function is named after its start address, `fn_1a2b30 [libx.so]`, so that its samples
+ * stay together.  SPDX-License-Identifier: Apache-2.0 */
 #include <dwarf.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* sym_elf.c - names from .symtab (of the file or of its debug file), else from .dynsym and
- * .gnu_debugdata together: the latter leaves out what the former has.
+/* sym_elf.c - names from .symtab (of the file or its debug file), or else from .dynsym and
+ * .gnu_debugdata together, because the latter omits what the former has.
  *
- * Reading a table is one pass and one sort; texts are only looked at for addresses that are
- * asked about.  SPDX-License-Identifier: Apache-2.0 */
+ * Reading a table takes one pass and one sort.  Names are read only for the addresses looked up.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "symbol/sym_elf.h"
 
 #include <stdlib.h>
@@ -201,14 +201,14 @@ static const char *text_of(const struct elf_state *st, const struct sym_entry *e
     return t->text + e->name;
 }
 
-/* How far NAME is from what a person would call the function: "free" before "cfree@GLIBC_2.2.5"
- * before "__libc_free". */
+/* Distance of NAME from what people call the function: "free" before "cfree@GLIBC_2.2.5" before
+ * "__libc_free". */
 static size_t oddness(const char *name)
 {
     return 2 * strspn(name, "_") + (strchr(name, '@') != NULL);
 }
 
-/* Among aliases of one rank, the least odd. */
+/* Among aliases of equal rank, the plainest. */
 static const struct sym_entry *best_alias(const struct elf_state *st, long at)
 {
     const struct sym_entry *first = st->table.entry.v, *best = &first[at];
@@ -237,7 +237,7 @@ static const struct sym_entry *entry_at(const struct elf_state *st, uint64_t add
     return e && *text_of(st, e) ? e : NULL;
 }
 
-/* Many addresses fall into one function: it is demangled once. */
+/* Demangle a function once: many addresses fall into it. */
 static struct elf_name name_of(struct sym_module *m, struct elf_state *st,
                                const struct sym_entry *e)
 {

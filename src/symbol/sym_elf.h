@@ -1,4 +1,4 @@
-/* sym_elf.h - the symbol of an address, for symbolisers that know more about it.
+/* sym_elf.h - the symbol of an address, for symbolizers with additional data.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYM_ELF_H
 #define FATHOM_SYMBOL_SYM_ELF_H

@@ -179,7 +179,7 @@ uint32_t sym_image_crc(struct sym_image *im)
     return p ? (uint32_t)crc32_z(0, (const unsigned char *)p, n) : 0;
 }
 
-/* Unpack xz; the size is not stored in front, so the room doubles up to a limit. */
+/* Decompress xz. The size is not stored up front, so the buffer doubles up to a limit. */
 static unsigned char *unpack(const unsigned char *p, size_t n, size_t *out_n)
 {
     for (size_t cap = n * 4 + 4096; cap <= MINI_MAX_BYTES; cap *= 2) {

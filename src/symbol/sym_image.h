@@ -1,6 +1,6 @@
-/* sym_image.h - one ELF file open for reading: the program itself, its separate debug file,
- * the small one inside .gnu_debugdata, or the vDSO.  Contents are untrusted; libelf checks
- * bounds, and what is read past it is checked here.  SPDX-License-Identifier: Apache-2.0 */
+/* sym_image.h - one ELF file open for reading: the program itself, its separate debug file, the
+ * small one inside .gnu_debugdata, or the vDSO.  Contents are untrusted: libelf checks bounds, and
+ * so does everything read without libelf.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYM_IMAGE_H
 #define FATHOM_SYMBOL_SYM_IMAGE_H
 

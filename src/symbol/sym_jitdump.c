@@ -1,6 +1,6 @@
-/* sym_jitdump.c - code that a just-in-time compiler described in jit-PID.dump: names, lines
- * and the bytes themselves.  Format: tools/perf/Documentation/jitdump-specification.txt of
- * Linux.  A compiler marks its file by mapping it executable, which tells where it is.
+/* sym_jitdump.c - code that a just-in-time compiler described in jit-PID.dump: names, lines and the
+ * bytes themselves.  Format: tools/perf/Documentation/jitdump-specification.txt of Linux.  A
+ * compiler maps its dump executable, which reveals its path.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "symbol/sym_jitdump.h"
 
@@ -29,7 +29,7 @@ static int by_address(const void *a, const void *b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-struct pending { /* lines come before the code they are of */
+struct pending { /* lines precede their code */
     uint64_t address;
     size_t first, n;
 };
@@ -82,7 +82,7 @@ static void read_code(struct sym_jitdump *d, struct cursor c, struct pending *p)
     vec_push(&d->code, code);
 }
 
-/* Moved code is known at its new place from then on. */
+/* Moved code is found at its new address from then on. */
 static void read_move(struct sym_jitdump *d, struct cursor c)
 {
     struct sym_jitdump_code code;
@@ -99,7 +99,7 @@ static void read_move(struct sym_jitdump *d, struct cursor c)
                 return;
             code.end = to + (code.end - code.start);
             code.start = to;
-            code.n_lines = 0; /* its lines speak of the old addresses */
+            code.n_lines = 0; /* its lines refer to the old addresses */
             vec_push(&d->code, code);
             return;
         }

@@ -25,7 +25,7 @@ struct sym_jitdump {
     VEC(struct sym_jitdump_line) line;
 };
 
-/* Read DATA (untrusted), up to the first record that is cut or wrong.  False when it is not a
+/* Read DATA (untrusted), up to the first truncated or invalid record.  False when it is not a
  * jitdump.  Texts and bytes point into DATA. */
 bool sym_jitdump_parse(struct sym_jitdump *d, const unsigned char *data, size_t size);
 void sym_jitdump_release(struct sym_jitdump *d);

@@ -1,7 +1,7 @@
 /* sym_jitmap.c - code that a just-in-time compiler described in /tmp/perf-PID.map.
  *
- * The file is in the target's own mount namespace and named by the number the target knows
- * itself by.  Compilers append to it and reuse memory, so that later lines win.
+ * The file is in the mount namespace of the target, and named by the pid in the namespace of the
+ * target.  Compilers append to it and reuse memory, so later lines win.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "symbol/sym_jitmap.h"
 

@@ -1,5 +1,5 @@
-/* sym_jitmap.h - what a just-in-time compiler tells about its code: perf-PID.map as text, and
- * where such files are.  SPDX-License-Identifier: Apache-2.0 */
+/* sym_jitmap.h - parse perf-PID.map files of JIT compilers, and locate them.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYM_JITMAP_H
 #define FATHOM_SYMBOL_SYM_JITMAP_H
 
@@ -17,13 +17,13 @@ struct sym_jitmap_list {
 };
 /* Read the lines "START SIZE NAME" of TEXT (untrusted). */
 void sym_jitmap_parse(struct sym_jitmap_list *list, const char *text, size_t size);
-/* Whether M stands for code that was made at run time. */
+/* Whether M is code generated at run time. */
 bool sym_jitmap_is_jit(const struct sym_module *m);
 /* The process's number in its own pid namespace; the number itself when it has ended. */
 int64_t sym_jitmap_ns_pid(const struct sym_module *m);
 /* The process M's code belongs to, from the request or from a path .../perf-PID.map; or 0. */
 int64_t sym_jitmap_pid(const struct sym_module *m);
-/* Read all of FD, which is closed.  Not mapped: the target may cut the file under us. */
+/* Read all of FD, which is closed.  Not mapped, because the target may truncate the file. */
 bool sym_jitmap_read(int fd, struct map *text);
 
 #endif

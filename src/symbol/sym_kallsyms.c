@@ -1,9 +1,9 @@
 /* sym_kallsyms.c - the running kernel and its modules, from /proc/kallsyms.
  *
- * The kernel takes some 70 ms to print the list, and the list only changes with a boot or a
- * module: it is kept, sorted and stripped to functions, in the cache folder under a key made
- * of the boot and of /proc/modules.  Answers are for this machine's kernel only; a build id
- * that is not this kernel's gets none.  SPDX-License-Identifier: Apache-2.0 */
+ * The kernel needs about 70 ms to print the list, and the list changes only with a boot or a
+ * module.  Therefore it is cached, sorted and reduced to functions, under a key made of the boot id
+ * and /proc/modules.  Only the running kernel is symbolized; another build id gets no answer.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,7 @@ bool sym_kallsyms_parse(struct sym_table *t, struct buf *names, const char *text
     return any != 0;
 }
 
-/* Kernel code is not given sizes: a function reaches to the next, at most this far. */
+/* Kernel symbols have no sizes: a function extends to the next one, but at most this far. */
 static uint64_t reach(void *arg, uint64_t start)
 {
     return start > UINT64_MAX - (1 << 20) ? UINT64_MAX : start + (1 << 20);

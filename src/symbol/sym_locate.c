@@ -36,7 +36,7 @@ static int open_in_root(const char *root, const char *path, int flags)
     close(dir);
     if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
         return fd;
-    /* An old kernel or a sandbox without openat2: links may then lead outside the root. */
+    /* Without openat2 (old kernel, sandbox), links may lead outside the root. */
     if (snprintf(whole, sizeof whole, "%s%s", root, path) >= (int)sizeof whole)
         return -1;
     return open(whole, flags);
@@ -61,7 +61,7 @@ int sym_locate_given(const struct sym_module *m)
     return m->ask.file > 0 ? fcntl(m->ask.file, F_DUPFD_CLOEXEC, 3) : -1;
 }
 
-/* The process may have ended: then its root cannot be entered and ours is the best guess. */
+/* If the process has ended, its root cannot be entered; ours is the best guess. */
 static int open_for(const struct sym_module *m, const char *path)
 {
     int fd = sym_locate_fd(m->ask.root, path);
@@ -173,7 +173,7 @@ static struct sym_image *by_debuglink(struct sym_module *m, const char *link,
                      places[i].below, link) >= (int)sizeof path)
             continue;
         fd = open_for(m, path);
-        /* A link that names the file itself would be found first and hold nothing new. */
+        /* A link to the file itself would be found first and add nothing. */
         if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == own.st_ino && st.st_dev == own.st_dev) {
             close(fd);
             continue;

@@ -1,7 +1,7 @@
-/* sym_locate.h - find a module's file and its separate debug file.
- * Paths are resolved inside the target's root, so that a container's links stay in it; where
- * the target has gone, the same paths are tried outside.  A file is only used when its build
- * id is the recorded one.  SPDX-License-Identifier: Apache-2.0 */
+/* sym_locate.h - find a module's file and its separate debug file.  Paths are resolved inside the
+ * target's root, so that the links of a container stay in it.  If the target has ended, the same
+ * paths are tried outside.  A file is used only if its build id is the recorded one.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYM_LOCATE_H
 #define FATHOM_SYMBOL_SYM_LOCATE_H
 

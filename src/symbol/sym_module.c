@@ -1,4 +1,4 @@
-/* sym_module.c - one module: asks the symbolisers of symbolizers.def in their order.
+/* sym_module.c - one module: try the symbolizers of symbolizers.def in order.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ const char *sym_source_name(enum sym_source s)
     return (size_t)s < ARRAY_LEN(names) ? names[s] : "none";
 }
 
-/* The kernel marks an unlinked file's path; the file may be back under its name. */
+/* The kernel marks the path of an unlinked file; the file may have been created again. */
 static char *clean_path(struct arena *a, const char *path)
 {
     static const char mark[] = " (deleted)";
@@ -142,7 +142,7 @@ const char *sym_module_name(struct sym_module *m, const char *name, const char *
     *linkage = plain ? name : NULL;
     if (!plain)
         return name;
-    /* Parts and clones the compiler made of a function are that function, as in DWARF. */
+    /* Parts and clones of a function count as that function, as in DWARF. */
     clone = strstr(plain, " [clone ");
     kept = arena_strndup(&m->arena, plain, clone ? (size_t)(clone - plain) : strlen(plain));
     free(plain);

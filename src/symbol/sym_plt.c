@@ -1,6 +1,6 @@
 /* sym_plt.c - linkage entries: `malloc@plt`.  An entry jumps through a slot of the global offset
- * table; the relocation of that slot names the function.  x86-64; entries of other machines
- * fall through to the next symboliser.  SPDX-License-Identifier: Apache-2.0 */
+ * table; the relocation of that slot names the function. x86-64; entries of other machines fall
+ * through to the next symbolizer.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

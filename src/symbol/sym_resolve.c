@@ -87,7 +87,7 @@ static struct sym_resolve_module *open_module(struct sym_resolve *s, uint32_t id
     return m;
 }
 
-/* Names come from files and may hold anything; what leaves here is UTF-8. */
+/* Names come from files and may contain any bytes; make them UTF-8. */
 static uint32_t clean_id(struct intern *in, const char *s, size_t n)
 {
     struct buf b = { 0 };
@@ -101,7 +101,7 @@ static uint32_t clean_id(struct intern *in, const char *s, size_t n)
     return id;
 }
 
-/* Texts stay where they are while their module is open, so that each is looked at once. */
+/* Strings do not move while their module is open, so each is checked once. */
 static uint32_t text_id(struct sym_resolve *s, const char *text)
 {
     uint32_t id;
@@ -174,7 +174,7 @@ static size_t chain_at(struct sym_resolve *s, uint32_t module, uint64_t place,
     return n;
 }
 
-/* What FRAME stands for; 0 when that is not for us to say. */
+/* Resolve FRAME; 0 if it needs no resolution. */
 static size_t chain_of(struct sym_resolve *s, uint32_t frame, struct location *chain)
 {
     const struct frame f = s->in->frame.v[frame - 1];
@@ -220,8 +220,8 @@ struct answer {
     uint32_t first, n;
 };
 
-/* Asked in order of address, where neighbours share units, tables and beginnings of names; sent
- * in order of frames, which makes the smallest file. */
+/* Look up in address order, in which neighbors share units, tables and name prefixes.  Write in
+ * frame order, which gives the smallest file. */
 void sym_resolve_run(struct sym_resolve *s)
 {
     uint32_t from = s->frames_done;

@@ -6,8 +6,8 @@
  *     sym_resolve_run(&s);             // defines functions, resolves frames
  *     sym_resolve_release(&s);
  *
- * Frames that were given a name already, and frames outside any module, are left alone; a
- * place in a module that nobody can name becomes a function called after the module.
+ * Frames that already have a name and frames outside any module are not touched.  An address that
+ * no symbolizer can name becomes a function with the name of the module.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYM_RESOLVE_H
 #define FATHOM_SYMBOL_SYM_RESOLVE_H
@@ -31,7 +31,7 @@ struct sym_resolve {
     struct arena arena;
     VEC(struct sym_resolve_module) module; /* by module id - 1 */
     uint32_t frames_done;
-    bool no_linkage; /* leave out names as linked: they are a third of a C++ program's names */
+    bool no_linkage; /* omit linkage names, a third of the names of a C++ program */
     bool is_past;    /* the processes have ended, as those of a file have */
     struct umap text; /* address of a module's text -> string id */
 };
@@ -45,14 +45,14 @@ void sym_resolve_where(struct sym_resolve *s, uint32_t module, const char *root,
 void sym_resolve_file(struct sym_resolve *s, uint32_t module, int file);
 /* OPEN is MODULE, opened already; the resolver closes it. */
 void sym_resolve_opened(struct sym_resolve *s, uint32_t module, struct sym_module *open);
-/* MODULE is not worth unpacking its debug info: names of functions will do. */
+/* Do not decompress the debug information of MODULE: function names suffice. */
 void sym_resolve_quick(struct sym_resolve *s, uint32_t module);
 /* Resolve every frame defined since the last call. */
 void sym_resolve_run(struct sym_resolve *s);
 /* Send ROW of the line table with the source functions it stands for. */
 void sym_resolve_line(struct sym_resolve *s, const struct line_row *row);
-/* Send where each module's names came from, what went wrong and what would give more; once, after
- * the last run.  Advice only for modules with unnamed places. */
+/* Write the source of each module's names, problems and advice; once, after the last run.  Advice
+ * is given only for modules with unnamed addresses. */
 void sym_resolve_modules(struct sym_resolve *s);
 const struct sym_resolve_module *sym_resolve_facts(const struct sym_resolve *s, uint32_t module);
 

@@ -83,7 +83,7 @@ void sym_table_finish(struct sym_table *t, uint64_t (*limit)(void *arg, uint64_t
             here = e->start;
         }
         if (e->end <= e->start) {
-            /* A label inside a sized function names nothing of its own. */
+            /* A label inside a sized function does not name a range. */
             uint64_t end = limit && t->reach[i] <= e->start ? limit(arg, e->start) : e->start;
 
             e->end = next < end ? next : end;
@@ -92,7 +92,7 @@ void sym_table_finish(struct sym_table *t, uint64_t (*limit)(void *arg, uint64_t
     fill_reach(t);
 }
 
-/* The entries that reach over the sweep's place, latest added on top: a binary heap. */
+/* The entries that cover the position of the sweep, last added on top: a binary heap. */
 struct layers {
     const struct sym_entry **v;
     size_t n;

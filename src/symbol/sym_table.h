@@ -25,8 +25,8 @@ static inline void sym_table_add(struct sym_table *t, struct sym_entry e)
 /* Sort.  Entries of end <= start that are not inside another reach to the next start or to
  * LIMIT(start), whichever is first; without LIMIT they hold nothing. */
 void sym_table_finish(struct sym_table *t, uint64_t (*limit)(void *arg, uint64_t start), void *arg);
-/* Instead of finish, for code that is written over: where entries overlap the one added last
- * wins.  Entries are cut to pieces for that, so their name should be the owner's index. */
+/* Instead of finish, for code that is overwritten: where entries overlap, the last added wins.
+ * Entries are split for this, so their name should be the index of the owner. */
 void sym_table_finish_layers(struct sym_table *t);
 /* Index of the entry that holds ADDRESS, or -1. */
 long sym_table_find(const struct sym_table *t, uint64_t address);

@@ -113,8 +113,8 @@ static bool make_elf(struct buf *elf, struct sym_image *im, const Elf64_Ehdr *fr
     return true;
 }
 
-/* The name of the kept copy holds a hash of what it was made from besides the build id, which
- * any file may claim. */
+/* The name of the cached copy contains a hash of its source in addition to the build id, which any
+ * file may claim. */
 static bool kept_path(struct sym_image *im, char *path, size_t cap)
 {
     char hex[2 * SYM_BUILD_ID_MAX + 1];
@@ -172,7 +172,8 @@ struct sym_image *sym_unpack(struct sym_image *im)
     GElf_Shdr sh;
     bool can_keep;
 
-    /* A file that shares parts with another finds it by its own place, which memory has not. */
+    /* A file that shares parts with another locates it relative to its own path, which memory does
+     * not have. */
     if (!eh || eh->e_ident[EI_DATA] != ELFDATA2LSB ||
         sym_image_section(im, ".gnu_debugaltlink", &sh))
         return NULL;

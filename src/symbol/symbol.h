@@ -1,11 +1,10 @@
 /* symbol.h - from a module and an address to functions, files and lines.
  *
- * A symboliser is opened for one module of a recording and answers for any of its addresses.
- * Answers are sets of inlined calls, outermost first.  Files are found under the target's own
- * root, by build id and debuglink, in debuginfod's cache, and checked against the build id;
- * nothing here starts another program.  Opening costs nothing: files are read at the first
- * question, DWARF per compilation unit asked about.  Not thread-safe.
- * SPDX-License-Identifier: Apache-2.0 */
+ * A symbolizer is opened for one module of a recording and resolves any of its addresses.  A result
+ * is a chain of inlined calls, outermost first.  Files are found under the target's own root, by
+ * build id and debuglink, in debuginfod's cache, and checked against the build id; no other program
+ * is started.  Opening does no work: files are read at the first lookup, and DWARF per compilation
+ * unit.  Not thread-safe.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYMBOL_H
 #define FATHOM_SYMBOL_SYMBOL_H
 
@@ -15,7 +14,7 @@
 
 #include "base/err.h"
 
-/* How names were found, worst to best; reports tell the user what would give better ones. */
+/* Sources of names, worst to best; reports advise the user on how to get better ones. */
 enum sym_source {
     SYM_NONE,
     SYM_EH_FRAME,
@@ -46,14 +45,14 @@ struct sym_request {
     size_t build_id_size;
     int64_t pid;               /* for perf-PID.map and jitdump, 0 otherwise */
     int64_t ns_pid;            /* the same in the target's own pid namespace; 0: look it up */
-    int file;                  /* the file itself, open and the caller's; 0 when it is not */
-    bool is_past;              /* process PID has ended: what has its number now is another */
-    bool quick;                /* debug info that would have to be unpacked is left alone */
+    int file;                  /* the file itself, open and owned by the caller; or 0 */
+    bool is_past;              /* process PID has ended; its pid may belong to another one */
+    bool quick;                /* do not decompress debug information */
 };
 
 struct sym_module;
-/* Never fails: a module that cannot be read answers with SYM_NONE and says why.  R and its
- * texts are copied. */
+/* Never fails: a module that cannot be read returns SYM_NONE and a problem.  R and its strings are
+ * copied. */
 struct sym_module *sym_module_open(const struct sym_request *r);
 /* The same over the bytes of an ELF file, which must outlive the module. */
 struct sym_module *sym_module_open_memory(const void *image, size_t size, const char *path);
@@ -62,7 +61,7 @@ void sym_module_close(struct sym_module *m);
 enum sym_source sym_module_source(struct sym_module *m);
 /* "" or a sentence; complete once an address or the source was asked for. */
 const char *sym_module_problem(struct sym_module *m);
-/* Debian package and debuginfod advice that would supply better names; "" when none needed. */
+/* Advice on packages and debuginfod for better names; "" if none is needed. */
 const char *sym_module_advice(struct sym_module *m);
 
 /* Functions at ADDRESS (file virtual address; for return addresses the caller passes

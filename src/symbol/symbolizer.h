@@ -1,8 +1,8 @@
-/* symbolizer.h - what every way of naming an address is, and what it may use of its module.
+/* symbolizer.h - the interface of symbolizers, and what they may use of their module.
  *
- * To add one: write sym_x.c with `const struct symbolizer symbolizer_x`, and put
- * SYMBOLIZER(x) in symbolizers.def.  The order there is the order of asking; the first that
- * answers wins.  SPDX-License-Identifier: Apache-2.0 */
+ * To add one: write sym_x.c with `const struct symbolizer symbolizer_x`, and put SYMBOLIZER(x) in
+ * symbolizers.def.  They are tried in that order; the first with an answer wins.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYMBOLIZER_H
 #define FATHOM_SYMBOL_SYMBOLIZER_H
 
@@ -43,9 +43,9 @@ extern const struct symbolizer *const symbolizers[]; /* ends with NULL */
 /* The module's own file (NULL: m->problem says why) and its debug file (often NULL). */
 struct sym_image *sym_module_file(struct sym_module *m);
 struct sym_image *sym_module_debug(struct sym_module *m);
-/* State of another symboliser of the same module, or NULL. */
+/* State of another symbolizer of the same module, or NULL. */
 void *sym_module_state(struct sym_module *m, const struct symbolizer *s);
-/* Say what is wrong, unless something was said before. */
+/* Record a problem, unless one is recorded. */
 void sym_module_complain(struct sym_module *m, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 bool sym_module_is_file(const struct sym_module *m); /* not "[kernel]", "[jit]" or nothing */

@@ -1,6 +1,5 @@
-/* human.h - numbers as people read them: 1.23 s, 12.3 MiB, 1,234.
- * Each answer is a small struct by value: printf("%s", human_ns(x).s).
- * SPDX-License-Identifier: Apache-2.0 */
+/* human.h - format numbers for people: 1.23 s, 12.3 MiB, 1,234.  Each result is a small struct:
+ * printf("%s", human_ns(x).s).  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TEXT_HUMAN_H
 #define FATHOM_TEXT_HUMAN_H
 

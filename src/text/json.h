@@ -1,7 +1,7 @@
 /* json.h - a streaming JSON writer and a pull reader.
  *
- * Writer: commas and escapes are put by it; numbers that JSON cannot hold become null.
- * Reader: walks untrusted text without recursion or copies; sticky failure with a position.
+ * The writer adds commas and escapes; numbers that JSON cannot represent become null.  The reader
+ * parses untrusted text without recursion or copies; the first error is kept with its position.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TEXT_JSON_H
 #define FATHOM_TEXT_JSON_H
@@ -89,7 +89,7 @@ static inline bool json_text_is(const struct json_reader *r, const char *s)
 /* The next value as a number or text; a value of another type is skipped and gives OTHERWISE. */
 double json_read_num(struct json_reader *r, double otherwise);
 int64_t json_read_i64(struct json_reader *r, int64_t otherwise); /* exact for integers */
-/* Fail here, with WHY as the reason: what was read is JSON, but not what is needed. */
+/* Fail at this position with WHY: valid JSON, but not the expected content. */
 void json_refuse(struct json_reader *r, const char *why);
 int json_failure(const struct json_reader *r, struct err *e); /* -1 with position, or 0 */
 

@@ -357,7 +357,7 @@ enum json_token json_next(struct json_reader *r)
     return in_object && !r->want_value ? read_key(r) : read_value(r);
 }
 
-/* The rest of an array that holds only numbers is passed over in one go. */
+/* Skip the rest of an array of numbers in one pass. */
 static bool skip_numbers(struct json_reader *r)
 {
     const char *p = r->at;

@@ -10,7 +10,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Letters to add, drop, change or swap with their neighbour (optimal string alignment). */
+/* Number of letters to insert, delete, replace or transpose (optimal string alignment). */
 static size_t distance(const char *a, size_t n, const char *b, size_t m)
 {
     size_t d[3][LONGEST + 1];
@@ -30,7 +30,7 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
     return d[n % 3][m];
 }
 
-/* A third of the letters may be wrong; of two letters none. */
+/* Accept a third of the letters as wrong, and none of two letters. */
 struct nearest nearest_to(const char *typed, size_t n)
 {
     return (struct nearest){ .typed = typed, .n = n, .distance = n < 3 ? 1 : n / 3 + 1 };

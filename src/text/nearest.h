@@ -1,4 +1,4 @@
-/* nearest.h - "did you mean ...?": the known word that is closest to one that was mistyped.
+/* nearest.h - "did you mean ...?": the known word closest to a mistyped one.
  *
  *     struct nearest n = nearest_to(typed, strlen(typed));
  *     for (...) nearest_offer(&n, known[i]);

@@ -13,7 +13,7 @@ enum option_type {
     OPT_FLAG,     /* bool: set true */
     OPT_STR,      /* const char * into argv */
     OPT_OPT_STR,  /* const char *; the value may be missing ("" then): -gfp, -g, --call-graph=fp */
-    OPT_LIST,     /* struct opt_list: may be given often */
+    OPT_LIST,     /* struct opt_list: repeatable */
     OPT_U64,      /* uint64_t; k, M, G suffixes allowed */
     OPT_DOUBLE,   /* double; a trailing % is allowed */
     OPT_SECONDS,  /* double seconds; ms, s, m suffixes */

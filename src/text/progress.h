@@ -1,5 +1,5 @@
-/* progress.h - one line about long work, rewritten in place on a terminal; nothing elsewhere.
- * Start with progress_init.  SPDX-License-Identifier: Apache-2.0 */
+/* progress.h - a progress line, rewritten in place on a terminal; nothing elsewhere.  Start with
+ * progress_init.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TEXT_PROGRESS_H
 #define FATHOM_TEXT_PROGRESS_H
 

@@ -80,7 +80,7 @@ void table_cut(struct buf *out, const char *s, size_t n, size_t columns)
         buf_add(out, s, head_bytes(s, n, columns));
         return;
     }
-    /* The end of a name (method, file name) tells more than its beginning. */
+    /* The end of a name (method, file name) is more informative than its start. */
     head = head_bytes(s, n, (columns - 1) * 2 / 5);
     skip = all - (columns - 1 - term_columns(s, head));
     buf_add(out, s, head);
@@ -181,7 +181,7 @@ static void put_cell(const struct table *t, struct out *o, const struct term *te
     buf_release(&text);
 }
 
-/* Cells that are empty to the right of the last full one leave no blanks behind. */
+/* Empty cells after the last full one print no blanks. */
 static size_t last_full(const struct table_cell *row, const struct layout *l)
 {
     size_t n = l->n;

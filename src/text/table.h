@@ -1,9 +1,9 @@
 /* table.h - aligned tables.
  *
- * Give the columns, add cells row by row, print.  A column whose cells are all empty is left
- * out.  On a terminal the columns marked TABLE_NAME share what the width leaves and long cells
- * are cut in the middle; elsewhere nothing is cut.  Text from outside is made harmless here.
- * Start with table_init, end with table_release.  SPDX-License-Identifier: Apache-2.0 */
+ * Define the columns, add cells row by row, print.  A column with only empty cells is omitted.  On
+ * a terminal, columns marked TABLE_NAME share the remaining width, and long cells are shortened in
+ * the middle; elsewhere nothing is shortened.  Untrusted text is sanitized here.  Start with
+ * table_init, end with table_release.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TEXT_TABLE_H
 #define FATHOM_TEXT_TABLE_H
 
@@ -14,7 +14,7 @@
 enum table_kind {
     TABLE_NUMBER, /* right-aligned, never cut */
     TABLE_TEXT,   /* left-aligned, never cut */
-    TABLE_NAME,   /* left-aligned, may be cut in the middle */
+    TABLE_NAME,   /* left-aligned, may be shortened in the middle */
 };
 
 struct table_column {

@@ -31,7 +31,7 @@ struct term term_of(int fd)
 
     if (!t.tty)
         return t;
-    t.colour = !(no_colour && *no_colour) && kind && *kind && strcmp(kind, "dumb") != 0;
+    t.color = !(no_colour && *no_colour) && kind && *kind && strcmp(kind, "dumb") != 0;
     t.width = width_of(fd);
     return t;
 }
@@ -43,13 +43,13 @@ static const char *const style_codes[] = {
 
 void term_begin(const struct term *t, struct out *o, enum term_style s)
 {
-    if (t->colour && s != TERM_PLAIN)
+    if (t->color && s != TERM_PLAIN)
         out_str(o, style_codes[s]);
 }
 
 void term_end(const struct term *t, struct out *o, enum term_style s)
 {
-    if (t->colour && s != TERM_PLAIN)
+    if (t->color && s != TERM_PLAIN)
         out_str(o, "\033[0m");
 }
 
@@ -112,7 +112,7 @@ void term_clean(char *s, size_t n)
         uint32_t code;
         size_t len = utf8_decode((const unsigned char *)s + i, n - i, &code);
 
-        /* C0, DEL, C1, and the marks that turn the direction of text around */
+        /* C0, DEL, C1, and marks that change the direction of text */
         if (!len || code < 0x20 || (code >= 0x7f && code < 0xa0) ||
             (code >= 0x202a && code <= 0x202e)) {
             memset(s + i, '?', len ? len : 1);

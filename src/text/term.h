@@ -1,4 +1,4 @@
-/* term.h - what a descriptor can show.  Colours and widths only on a terminal, so that a pipe
+/* term.h - what a descriptor can display.  Use colors and widths only on a terminal, so that a pipe
  * always gets the same plain text.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TEXT_TERM_H
 #define FATHOM_TEXT_TERM_H
@@ -12,7 +12,7 @@ enum term_style { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_HOT, TERM_WARM, TERM_GOO
 
 struct term {
     bool tty;
-    bool colour; /* a terminal, NO_COLOR unset, TERM not "dumb" */
+    bool color; /* a terminal, NO_COLOR unset, TERM not "dumb" */
     int width;   /* display columns; 0 = no limit (not a terminal) */
 };
 
@@ -24,7 +24,7 @@ void term_end(const struct term *t, struct out *o, enum term_style s);
 size_t term_columns(const char *s, size_t n);
 /* Bytes of the character at S (at most N), at least 1; *COLUMNS is its display width. */
 size_t term_char(const char *s, size_t n, int *columns);
-/* Text from outside made harmless: control characters and broken UTF-8 become '?'. */
+/* Sanitize untrusted text: control characters and malformed UTF-8 become '?'. */
 void term_clean(char *s, size_t n);
 
 #endif

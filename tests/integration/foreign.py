@@ -43,7 +43,7 @@ def firefox(data):
 
     meta = data["meta"]
     need("version", meta["preprocessedProfileVersion"] == 54)
-    need("grey", any(c["color"] == "grey" for c in meta["categories"]))
+    need("gray", any(c["color"] == "gray" for c in meta["categories"]))
     for thread in data["threads"]:
         strings = len(thread["stringArray"])
         tables = {k: thread[k] for k in ("samples", "markers", "stackTable", "frameTable",

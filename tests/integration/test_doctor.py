@@ -23,7 +23,7 @@ class Binaries(Case):
     def test_an_instrumented_build_is_known(self):
         binary, found = facts("doctor-instrumented")
         self.assertTrue(binary["instrumented"] and not binary["fast"])
-        self.assertIn("-O2", found["optimisation"])
+        self.assertIn("-O2", found["optimization"])
         self.assertTrue(found["frame_pointers"].startswith("used:"), found["frame_pointers"])
         self.assertEqual(found["debug_info"], "inside")
         self.assertEqual(found["instrumentation"], "none")
@@ -47,14 +47,14 @@ class Binaries(Case):
     def test_level_and_instruction_set_come_from_the_debug_information(self):
         binary, found = facts("doctor-fast-debug")
         self.assertTrue(binary["fast"])
-        self.assertIn("-O3", found["optimisation"])
+        self.assertIn("-O3", found["optimization"])
         self.assertEqual(found["march"], "-march=x86-64-v2")
         self.assertIn("GNU C", found["compiler"])
 
-    def test_an_unoptimised_build_is_known_with_and_without_debug_information(self):
+    def test_an_unoptimized_build_is_known_with_and_without_debug_information(self):
         for name in ("doctor-O0", "doctor-O0-stripped"):
             binary, found = facts(name)
-            self.assertIn("unoptimised", binary["verdict"], name)
+            self.assertIn("unoptimized", binary["verdict"], name)
             self.assertFalse(binary["fast"] or binary["instrumented"], name)
 
     def test_instrumentation_is_seen(self):
@@ -62,7 +62,7 @@ class Binaries(Case):
         self.assertIn("-pg", facts("doctor-pg")[1]["instrumentation"])
         self.assertIn("slowed", facts("doctor-asan")[0]["verdict"])
 
-    def test_link_time_optimisation_is_seen(self):
+    def test_link_time_optimization_is_seen(self):
         self.assertEqual(facts("doctor-lto")[1]["lto"], "yes")
         self.assertEqual(facts("doctor-instrumented")[1]["lto"], "no sign of it")
 

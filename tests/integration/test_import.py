@@ -19,7 +19,7 @@ GOOD, BAD = GOLDEN / "good", GOLDEN / "bad"
 
 
 def formats():
-    """Names of what `fathom import` says it recognises."""
+    """Names of what `fathom import` says it recognizes."""
     return [line.split()[0] for line in fathom("import", "--list").stdout.splitlines()]
 
 

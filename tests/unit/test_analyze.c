@@ -139,7 +139,7 @@ TEST(an_groups_divide_the_samples_completely)
     CHECK_EQ(g.group.v[2].parent, 1);
     CHECK_STR(g.group.v[4].name, "libc");
     CHECK_EQ(g.group.v[4].depth, 1);
-    CHECK(an_levels_parse(&levels, "thread,colour", &e) < 0 && e.code == ERR_USAGE);
+    CHECK(an_levels_parse(&levels, "thread,color", &e) < 0 && e.code == ERR_USAGE);
     an_groups_release(&g);
     an_symbols_release(&s);
     profile_free(p);

@@ -376,9 +376,9 @@ static void import_file(const struct pb *b, const char *path)
     pb_perfdata(b, &file);
     in.data = file.data;
     in.size = file.n;
-    CHECK(format_recognise(&in) != NULL);
-    CHECK_STR(format_recognise(&in)->name, "perf.data");
-    CHECK_EQ(format_recognise(&in)->import(&in, store_writer_sink(w), &e), 0);
+    CHECK(format_recognize(&in) != NULL);
+    CHECK_STR(format_recognize(&in)->name, "perf.data");
+    CHECK_EQ(format_recognize(&in)->import(&in, store_writer_sink(w), &e), 0);
     store_writer_free(w);
     buf_release(&file);
     fclose(f);

@@ -106,18 +106,18 @@ TEST(collapsed_refuses_text_without_stacks)
     struct profile *p = profile_new();
     struct err e = { 0 };
 
-    CHECK_EQ(format_collapsed.recognise(&in), 0);
+    CHECK_EQ(format_collapsed.recognize(&in), 0);
     CHECK_EQ(format_collapsed.import(&in, profile_sink(p), &e), -1);
     CHECK_EQ(e.code, ERR_FORMAT);
     profile_free(p);
 }
 
-TEST(collapsed_is_recognised_by_its_lines)
+TEST(collapsed_is_recognized_by_its_lines)
 {
     struct import_input yes = input_of("main;a 1\nmain;b 2\n"), json = input_of("{\"a;b\": 1 2\n"),
                         binary = { (const unsigned char *)"a;b\0 1\n", 7, "x", false };
 
-    CHECK(format_collapsed.recognise(&yes) > 50);
-    CHECK_EQ(format_collapsed.recognise(&json), 0);
-    CHECK_EQ(format_collapsed.recognise(&binary), 0);
+    CHECK(format_collapsed.recognize(&yes) > 50);
+    CHECK_EQ(format_collapsed.recognize(&json), 0);
+    CHECK_EQ(format_collapsed.recognize(&binary), 0);
 }

@@ -88,7 +88,7 @@ static void check_chain(const char *path, const char *marks)
     CHECK_STR(c[2].name, "innermost");
     CHECK_EQ(c[0].line, 117);
     CHECK_EQ(c[1].line, 110);
-    CHECK(c[2].line == 103 || c[2].line == 102); /* an empty asm may share its neighbour's row */
+    CHECK(c[2].line == 103 || c[2].line == 102); /* an empty asm may share its neighbor's row */
     CHECK_EQ(c[0].decl_line, 113);
     CHECK_EQ(c[2].decl_line, 100);
     for (int i = 0; i < 3; i++)

@@ -156,7 +156,7 @@ TEST(tags_group_samples_by_value)
     CHECK(g.group.v[5].weight == 100 && g.group.v[5].samples == 4);
     an_groups_release(&g);
     an_symbols_release(&s);
-    CHECK_EQ(an_levels_parse(&by, "tag:colour", &e), 0);
+    CHECK_EQ(an_levels_parse(&by, "tag:color", &e), 0);
     CHECK(an_levels_check(&by, m.p, &e) < 0 && strstr(e.hint, "size, life"));
     CHECK(an_levels_parse(&by, "tag:", &e) < 0);
     unmake(&m);

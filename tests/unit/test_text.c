@@ -195,15 +195,15 @@ TEST(term_follows_the_environment)
     setenv("TERM", "xterm", 1);
     setenv("COLUMNS", "120", 1);
     unsetenv("NO_COLOR");
-    CHECK(term_of(fd).tty && term_of(fd).colour);
+    CHECK(term_of(fd).tty && term_of(fd).color);
     CHECK_EQ(term_of(fd).width, 120);
     setenv("COLUMNS", "10", 1);
     CHECK_EQ(term_of(fd).width, 40);
     setenv("NO_COLOR", "1", 1);
-    CHECK(!term_of(fd).colour);
+    CHECK(!term_of(fd).color);
     unsetenv("NO_COLOR");
     setenv("TERM", "dumb", 1);
-    CHECK(!term_of(fd).colour);
+    CHECK(!term_of(fd).color);
     CHECK(!term_of(open("/dev/null", O_WRONLY)).tty);
 }
 

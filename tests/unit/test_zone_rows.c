@@ -282,7 +282,7 @@ static struct profile *import_region(void)
     struct profile *p = profile_new();
     struct err e = { 0 };
 
-    CHECK(format_recognise(&in) == format_find("live"));
+    CHECK(format_recognize(&in) == format_find("live"));
     CHECK_EQ(format_find("live")->import(&in, profile_sink(p), &e), 0);
     return p;
 }

@@ -41,7 +41,7 @@ export class Flame {
     this.ink = style.getPropertyValue("--ink").trim();
     this.match = style.getPropertyValue("--match").trim();
     this.paper = style.getPropertyValue("--panel").trim();
-    this.grey = style.getPropertyValue("--line").trim();
+    this.gray = style.getPropertyValue("--line").trim();
     this.mono = style.getPropertyValue("--mono").trim();
     this.paintSoon();
   }
@@ -78,7 +78,7 @@ export class Flame {
       const left = Math.max((start - this.from) * scale, 0);
       const right = Math.min((start + weight - this.from) * scale, this.width);
       (rows[row] ||= []).push({ node, left, width: right - left });
-    }, (row, start, weight) => { // neighbours too narrow to be seen are shown as one grey piece
+    }, (row, start, weight) => { // neighbors too narrow to be seen are shown as one gray piece
       const left = (start - this.from) * scale, list = crumbs[row] ||= [], last = list[list.length - 1];
       if (last && left - last.right < 0.3) last.right = left + weight * scale;
       else list.push({ left, right: left + weight * scale });
@@ -123,7 +123,7 @@ export class Flame {
 
   #paintCrumbs(row, y) {
     this.context.globalAlpha = 1;
-    this.context.fillStyle = this.grey;
+    this.context.fillStyle = this.gray;
     for (const { left, right } of this.crumbs[row] || [])
       if (right - left >= LEAST_PX) this.context.fillRect(left, y, right - left, ROW - 1);
   }

@@ -13,7 +13,7 @@ import { kindName, putQuality, subtitleOf, tagChoices, threadChoices } from "./f
 
 const KEYS = [
   ["click, Enter", "zoom to a function"], ["Escape, 0", "whole graph; again: end the search"], ["Backspace", "zoom out to the caller"], ["Alt + ←", "the view before"],
-  ["arrows", "walk: caller, callee, neighbours"], ["Ctrl + wheel, + −", "zoom at the pointer"], ["drag, ← → wheel", "move sideways"],
+  ["arrows", "walk: caller, callee, neighbors"], ["Ctrl + wheel, + −", "zoom at the pointer"], ["drag, ← → wheel", "move sideways"],
   ["/", "search (regular expression)"], ["n, N", "next and previous match"], ["i", "inverted: from the functions that cost"],
   ["s", "sandwich: callers and callees of the function"], ["f", "flip: root at the bottom"], ["t", "table or flame graph"], ["c", "copy the function's name"], ["d", "dark or light"], ["?", "these keys"],
 ];
