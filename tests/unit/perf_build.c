@@ -170,6 +170,21 @@ void pb_ksymbol(struct pb *b, uint64_t time, uint64_t start, uint32_t size, cons
     end(b, 0, 0);
 }
 
+void pb_deferred(struct pb *b, uint64_t time, uint32_t pid, uint32_t tid, uint64_t cookie,
+                 const uint64_t *chain)
+{
+    size_t n = 0;
+
+    while (chain[n])
+        n++;
+    begin(b, time, PERF_RECORD_CALLCHAIN_DEFERRED_, 0, false);
+    buf_u64(&b->bytes, cookie);
+    buf_u64(&b->bytes, n);
+    for (size_t i = 0; i < n; i++)
+        buf_u64(&b->bytes, chain[i]);
+    end(b, pid, tid);
+}
+
 /* --- samples --- */
 
 static void add_regs(struct buf *b, uint64_t mask, const struct pb_sample *s)

@@ -44,6 +44,10 @@ void pb_lost_samples(struct pb *b, uint64_t time, uint64_t n);
 void pb_throttle(struct pb *b, uint64_t time);
 void pb_ksymbol(struct pb *b, uint64_t time, uint64_t start, uint32_t size, const char *name);
 
+/* The user part, ending in 0, of a sample whose chain ends with the mark and COOKIE. */
+void pb_deferred(struct pb *b, uint64_t time, uint32_t pid, uint32_t tid, uint64_t cookie,
+                 const uint64_t *chain);
+
 struct pb_sample {
     uint64_t time, period;
     uint32_t pid, tid;

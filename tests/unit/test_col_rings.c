@@ -222,6 +222,41 @@ TEST(col_rings_give_up_a_ring_without_sense)
     release(&r);
 }
 
+TEST(col_rings_believe_the_count_that_the_kernel_keeps)
+{
+    static const uint64_t counted[2] = { 1000, 9 }; /* the event, and what it lost */
+    int ends[2];
+    struct run r;
+
+    CHECK(pipe(ends) == 0);
+    CHECK_EQ(write(ends[1], counted, sizeof counted), sizeof counted);
+    start(&r, NULL);
+    pb_lost(&r.b, 100, 4);
+    put_records(&r.rings, &r.b, 0, 1);
+    vec_push(&r.rings.perf.fd[COL_SAMPLING], ends[0]);
+    r.rings.perf.no_lost = false;
+    r.rings.source.finish(&r.rings.rings, 1000);
+    CHECK_EQ(r.e.counts.lost, 9);
+    vec_release(&r.rings.perf.fd[COL_SAMPLING]);
+    release(&r);
+}
+
+TEST(col_rings_ask_for_larger_copies_when_one_in_a_hundred_is_cut)
+{
+    struct run r;
+
+    start(&r, NULL);
+    vec_push(&r.rings.perf.fd[COL_SAMPLING_BIG], -1);
+    r.e.stacks.counts = (struct perf_stack_counts){ .all = 100, .short_copies = 1 };
+    r.rings.source.drain(&r.rings.rings, 1000);
+    CHECK(!r.rings.perf.big);
+    r.e.stacks.counts.short_copies = 2;
+    r.rings.source.drain(&r.rings.rings, 2000);
+    CHECK(r.rings.perf.big);
+    vec_release(&r.rings.perf.fd[COL_SAMPLING_BIG]);
+    release(&r);
+}
+
 TEST(col_rings_have_a_descriptor_for_each_ring)
 {
     struct pollfd fds[2 * PB_CPUS];

@@ -238,6 +238,23 @@ TEST(perf_engine_calls_a_deleted_file_by_its_name)
     finish(&r);
 }
 
+TEST(perf_engine_makes_a_new_process_of_a_number_that_has_ended)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_exit(&r.b, 100, 10, 10);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2000000, .pid = 10, .tid = 12,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    pb_sample(&r.b, &(struct pb_sample){ .time = 3000000, .pid = 30, .tid = 12, /* reused */
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    CHECK_STR(told(&r, 0), "10/12 cpu-clock 1000000+1000000 1000000 ?+400001\n"
+                           "30/12 cpu-clock 2000000+1000000 1000000 ?+400001\n");
+    CHECK_EQ(r.profile->process.n, 3);
+    finish(&r);
+}
+
 /* --- stacks --- */
 
 TEST(perf_engine_looks_return_addresses_up_before_the_return)
@@ -323,6 +340,29 @@ TEST(perf_engine_joins_a_cut_stack_to_the_callers_of_an_earlier_one)
     finish(&r);
 }
 
+/* The same calls a second time, on another part of the stack. */
+TEST(perf_engine_joins_stacks_by_their_place_not_only_by_their_calls)
+{
+    uint64_t higher[ARRAY_LEN(whole_stack)];
+    struct run r;
+
+    memcpy(higher, whole_stack, sizeof higher);
+    higher[1] += PAGE;
+    higher[4] += PAGE;
+    start(&r);
+    pb_stacks(&r.b);
+    start_program(&r, 10);
+    walked(&r, 2000000, CODE + 0x10, ARRAY_LEN(whole_stack));
+    for (uint64_t i = 0; i < 2; i++)
+        pb_sample(&r.b, &(struct pb_sample){
+            .time = 3000000 + i, .pid = 10, .pc = CODE + 0x10 + i, .sp = 0x8000 + PAGE,
+            .fp = 0x8008 + PAGE, .stack = higher, .n_stack = i ? 4 : ARRAY_LEN(higher) });
+    told(&r, 0);
+    CHECK_EQ(r.e.stacks.counts.joined, 1);
+    CHECK_EQ(r.e.stacks.counts.cut, 0);
+    finish(&r);
+}
+
 TEST(perf_engine_puts_a_cut_stack_without_a_match_under_a_note)
 {
     struct run r;
@@ -331,11 +371,15 @@ TEST(perf_engine_puts_a_cut_stack_without_a_match_under_a_note)
     pb_stacks(&r.b);
     start_program(&r, 10);
     walked(&r, 2000000, CODE + 0x10, 4);
+    walked(&r, 3000000, CODE + 0x20, 4); /* what was cut itself is nothing to join to */
     told(&r, 0);
     CHECK_STR(buf_text(&r.text), "10/10 cpu-clock 1000000+1000000 1000000 "
-                                 "[truncated];prog+1200r;prog+1010\n");
+                                 "[truncated];prog+1200r;prog+1010\n"
+                                 "10/10 cpu-clock 2000000+1000000 1000000 "
+                                 "[truncated];prog+1200r;prog+1020\n");
     CHECK_EQ(r.e.stacks.counts.complete, 0);
-    CHECK_EQ(r.e.stacks.counts.cut, 1);
+    CHECK_EQ(r.e.stacks.counts.joined, 0);
+    CHECK_EQ(r.e.stacks.counts.cut, 2);
     CHECK_EQ(r.e.stacks.counts.lost, 0);
     finish(&r);
 }
@@ -378,6 +422,52 @@ TEST(perf_engine_gives_each_event_its_metric_and_weight)
     CHECK_EQ(r.profile->metric.v[0].flags, METRIC_EXACT);
     CHECK_EQ(r.profile->metric.v[0].period, 0);
     CHECK_EQ(r.profile->metric.v[1].period, 1000000);
+    finish(&r);
+}
+
+TEST(perf_engine_completes_deferred_chains_of_the_same_thread)
+{
+    const uint64_t mark = (uint64_t)PERF_CONTEXT_USER_DEFERRED_;
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    for (uint32_t i = 0; i < 3; i++)
+        pb_sample(&r.b, &(struct pb_sample){ .time = 2000000 + i, .pid = 10, .tid = 10 + i,
+                                             .kernel = true,
+                                             .chain = CHAIN(MARK_KERNEL, KERNEL(1), mark, 7) });
+    pb_deferred(&r.b, 3000000, 10, 11, 7, CHAIN(CODE + 0x11, CODE + 0x22));
+    pb_deferred(&r.b, 3000001, 10, 10, 7, CHAIN(CODE + 0x33));
+    CHECK_STR(told(&r, 0), "10/11 cpu-clock 1000001+1000000 1000000 "
+                           "prog+1022r;prog+1011;[kernel]+ffffffff81000001\n"
+                           "10/10 cpu-clock 1000000+1000000 1000000 "
+                           "prog+1033;[kernel]+ffffffff81000001\n"
+                           "10/12 cpu-clock 1000002+1000000 1000000 "
+                           "[kernel]+ffffffff81000001\n"); /* its second half never came */
+    finish(&r);
+}
+
+TEST(perf_engine_gives_each_event_of_a_group_what_it_grew_by)
+{
+    static const uint64_t values[2][5] = { { 2, 500, 100, 3, 101 }, { 2, 800, 100, 3, 101 } };
+    struct run r;
+
+    start(&r);
+    r.b.attr[0].read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+    pb_attrs(&r.b, &r.e);
+    for (size_t i = 0; i < 2; i++)
+        perf_engine_record(&r.e, &(struct perf_record){
+            .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .pid = 10, .tid = 10,
+            .cpu = -1, .time_ns = 1000 * (i + 1), .ip = CODE, .attr = r.e.attrs.v.v[0],
+            .read = { (const unsigned char *)values[i], 5 } });
+    perf_text(r.profile, &r.text);
+    CHECK_STR(buf_text(&r.text), "10/10 cpu-clock 500+500 500 ?+400000\n"
+                                 "10/10 page-faults 1000+0 3 ?+400000\n"
+                                 "10/10 cpu-clock 1700+300 300 ?+400000\n");
+    CHECK_EQ(r.e.counts.first_ns, 1000);
+    CHECK_EQ(r.e.counts.last_ns, 2000);
+    CHECK_STR(profile_string(r.profile, r.profile->metric.v[0].unit), "ns");
+    CHECK_STR(profile_string(r.profile, r.profile->metric.v[1].unit), "events");
     finish(&r);
 }
 
@@ -479,6 +569,20 @@ TEST(perf_order_delivers_a_round_up_to_the_newest_of_the_one_before)
     CHECK_STR(buf_text(&told_times), "3 5 7 9 5 "); /* without a time: at once */
     perf_order_release(&q);
     buf_release(&told_times);
+}
+
+TEST(perf_order_keeps_records_of_one_time_as_they_came)
+{
+    static const uint8_t names[] = { 1, 2, 3, 4 };
+    struct buf order = { 0 };
+    struct perf_queue q = { .deliver = note_time, .with = &order };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        perf_order_add(&q, &(struct perf_raw){ .body = cursor_of(&names[i], 1) }, i == 3 ? 1 : 5);
+    perf_order_until(&q, UINT64_MAX);
+    CHECK_STR(buf_text(&order), "4 1 2 3 ");
+    perf_order_release(&q);
+    buf_release(&order);
 }
 
 /* --- waits --- */
