@@ -181,8 +181,7 @@ static void load_file(struct perf_module *x)
         x->build_id_size = x->elf.build_id_size;
     } else if (x->elf.build_id_size != x->build_id_size ||
                memcmp(x->build_id, x->elf.build_id, x->build_id_size) != 0) {
-        x->mismatch = true; /* replaced meanwhile: its segments still are the best guess */
-        return;
+        return; /* replaced meanwhile: its segments still are the best guess */
     }
     x->table = cfi_table_open(x->fd, x->build_id_size ? x->build_id : NULL, x->build_id_size, NULL);
 }

@@ -26,7 +26,6 @@ struct perf_module {
     char root[40]; /* where its path is looked up: "" or "/proc/self/fd/N" */
     int fd;        /* -1 when it could not be opened */
     bool loaded;   /* elf, table and id are valid */
-    bool mismatch; /* the file found is not the one that was mapped */
     struct elf_file elf;
     struct unw_table *table; /* may be NULL */
     uint32_t id;             /* in the sink */

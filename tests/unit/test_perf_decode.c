@@ -179,7 +179,8 @@ static struct perf_record branches(struct buf *b, const uint64_t *calls, size_t 
 TEST(perf_lbr_stitches_a_full_stack_onto_the_one_before)
 {
     static const uint64_t first[] = { 1, 2, 3, 4 }, deeper[] = { 3, 4, 5, 6 },
-                          other[] = { 90, 91, 92, 93 }, shallow[] = { 1, 2 };
+                          other[] = { 90, 91, 92, 93 }, shallow[] = { 1, 2 },
+                          one_alike[] = { 6, 71, 72, 73 };
     struct perf_lbr known = { 0 };
     struct unw_frame frames[16];
     struct buf b = { 0 };
@@ -201,6 +202,9 @@ TEST(perf_lbr_stitches_a_full_stack_onto_the_one_before)
     CHECK_EQ(frames[0].pc, 0x999);
     CHECK_EQ(frames[1].pc, 7);
     CHECK_EQ(frames[6].pc, 2);
+    r = branches(&b, one_alike, 4); /* one call alone may be a chance */
+    s = perf_lbr_walk(&r, &known, &depth, frames, 16);
+    CHECK(!s.whole && s.n == 5);
     r = branches(&b, other, 4);
     s = perf_lbr_walk(&r, &known, &depth, frames, 16);
     CHECK(!s.whole && s.n == 5);

@@ -672,3 +672,146 @@ TEST(perf_engine_does_not_count_a_running_thread_as_waiting)
     CHECK_STR(told(&r, 9000000), "10/10 cpu-clock 4000000+1000000 1000000 prog+1001\n");
     finish(&r);
 }
+
+TEST(perf_engine_tells_processes_of_one_number_apart)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_exit(&r.b, 2500000, 10, 10);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 4000000, .pid = 10, .tid = 12, .period = 1,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) }); /* another one */
+    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
+                           "10/12 cpu-clock 3999999+1 1 ?+400001\n");
+    CHECK_EQ(r.profile->process.n, 2);
+    CHECK_EQ(r.profile->process.v[0].end_ns, 2500000);
+    finish(&r);
+}
+
+TEST(perf_engine_gives_a_thread_number_to_the_process_that_has_it_now)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 10, 10, 30, 10);
+    pb_comm(&r.b, 6, 20, 20, "other", true);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2000000, .pid = 10, .tid = 30, .period = 1,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    pb_sample(&r.b, &(struct pb_sample){ .time = 3000000, .pid = 20, .tid = 30, .period = 1,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    CHECK_STR(told(&r, 0), "10/30 cpu-clock 1999999+1 1 prog+1001\n"
+                           "20/30 cpu-clock 2999999+1 1 ?+400001\n");
+    finish(&r);
+}
+
+TEST(perf_engine_joins_nothing_to_a_stack_that_was_cut_itself)
+{
+    struct run r;
+
+    start(&r);
+    pb_stacks(&r.b);
+    start_program(&r, 10);
+    walked(&r, 2000000, CODE + 0x10, 4);
+    walked(&r, 3000000, CODE + 0x20, 4);
+    told(&r, 0);
+    CHECK_EQ(r.e.stacks.counts.joined, 0);
+    CHECK_EQ(r.e.stacks.counts.cut, 2);
+    finish(&r);
+}
+
+TEST(perf_engine_takes_no_sample_of_a_later_switch_for_this_one)
+{
+    struct run r;
+
+    start(&r);
+    r.b.attr[1].at_switch = r.b.attr[1].no_metric = true;
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2999999, .pid = 10, .event = 1,
+                                         .chain = CHAIN(MARK_USER, CODE + 0x50) });
+    pb_switch(&r.b, 2500000, 10, 10, OUT);
+    pb_switch(&r.b, 2600000, 10, 10, 0);
+    CHECK_STR(told(&r, 9000000), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
+                                 "10/10 wait 2500000+100000 100000 prog+1001 wait=unknown stack=guessed\n");
+    finish(&r);
+}
+
+TEST(perf_modules_are_told_apart_by_device_inode_and_build_id)
+{
+    static const uint8_t one[20] = { 1 }, two[20] = { 2 };
+    struct run r;
+    struct perf_mapping w = { .path = PROG, .root_fd = -1, .device = 1, .inode = 5 };
+
+    start(&r);
+    CHECK_EQ(perf_module_number(&r.e.modules, &w), 1);
+    CHECK_EQ(perf_module_number(&r.e.modules, &w), 1);
+    w.device = 2;
+    CHECK_EQ(perf_module_number(&r.e.modules, &w), 2);
+    w.inode = 6;
+    CHECK_EQ(perf_module_number(&r.e.modules, &w), 3);
+    w.build_id = one;
+    w.build_id_size = sizeof one;
+    CHECK_EQ(perf_module_number(&r.e.modules, &w), 4);
+    w.build_id = two;
+    CHECK_EQ(perf_module_number(&r.e.modules, &w), 5);
+    w.build_id = one;
+    CHECK_EQ(perf_module_number(&r.e.modules, &w), 4);
+    finish(&r);
+}
+
+TEST(perf_engine_weighs_a_group_by_what_its_counters_grew)
+{
+    static const uint64_t values[] = { 50, 80, 80, 95 };
+    struct run r;
+    uint64_t words[3] = { 1, 0, 100 }; /* one counter: value, id */
+    struct perf_record sample = { .type = PERF_RECORD_SAMPLE, .pid = 10, .tid = 10, .cpu = -1,
+                                  .read = { (const unsigned char *)words, 3 } };
+
+    start(&r);
+    pb_attrs(&r.b, &r.e);
+    sample.attr = r.e.attrs.v.v[0];
+    r.e.attrs.v.v[0]->read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        words[1] = values[i];
+        sample.time_ns = 1000 * (i + 1);
+        perf_engine_record(&r.e, &sample);
+    }
+    CHECK_EQ(r.profile->sample.n, 3); /* one in which nothing was counted */
+    CHECK_EQ(r.profile->sample.v[0].weight, 50);
+    CHECK_EQ(r.profile->sample.v[1].weight, 30);
+    CHECK_EQ(r.profile->sample.v[2].weight, 15);
+    CHECK_EQ(r.e.counts.first_ns, 1000);
+    CHECK_EQ(r.e.counts.last_ns, 4000);
+    finish(&r);
+}
+
+TEST(perf_engine_completes_a_sample_by_the_later_record_of_its_own_thread)
+{
+    const uint64_t chain[] = { MARK_KERNEL, KERNEL(1), (uint64_t)PERF_CONTEXT_USER_DEFERRED_, 7 };
+    const uint64_t user[] = { 0x400010 };
+    struct run r;
+    struct perf_record sample = { .type = PERF_RECORD_SAMPLE, .pid = 10, .cpu = -1, .period = 1,
+                                  .misc = PERF_RECORD_MISC_KERNEL,
+                                  .chain = { (const unsigned char *)chain, 4 } };
+    struct perf_record later = { .type = PERF_RECORD_CALLCHAIN_DEFERRED_, .pid = 10, .tid = 11,
+                                 .cookie = 7, .chain = { (const unsigned char *)user, 1 } };
+
+    start(&r);
+    pb_attrs(&r.b, &r.e);
+    sample.attr = later.attr = r.e.attrs.v.v[0];
+    for (sample.tid = 10; sample.tid <= 11; sample.tid++)
+        perf_engine_record(&r.e, &sample); /* both wait, under one number */
+    CHECK_EQ(r.profile->sample.n, 0);
+    perf_engine_record(&r.e, &later);
+    CHECK_EQ(r.profile->sample.n, 1);
+    CHECK_EQ(r.profile->thread.v[r.profile->sample.v[0].thread - 1].tid, 11);
+    perf_engine_finish(&r.e, 0); /* the other's never came */
+    CHECK_EQ(r.profile->sample.n, 2);
+    perf_text(r.profile, &r.text);
+    CHECK_STR(buf_text(&r.text), "10/11 cpu-clock 0+0 1 ?+400010;[kernel]+ffffffff81000001\n"
+                                 "10/10 cpu-clock 0+0 1 [kernel]+ffffffff81000001\n");
+    finish(&r);
+}
