@@ -1,8 +1,6 @@
 /* store_table.c - see store_table.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "store/store_table.h"
 
-#include <string.h>
-
 /* A number for each column of the file; a chunk's columns begin at FIRST_name. */
 enum {
     BEFORE_FIRST_ = -1,
@@ -53,16 +51,3 @@ const struct store_chunk store_chunks[STORE_TYPES] = {
 #undef CHUNK
 #undef COLUMN
 };
-
-uint64_t store_table_field(const unsigned char *field, const struct store_column *k)
-{
-    uint64_t x;
-    uint32_t small;
-
-    if (k->size == 8) {
-        memcpy(&x, field, 8);
-        return x;
-    }
-    memcpy(&small, field, 4);
-    return k->is_signed ? (uint64_t)(int32_t)small : small;
-}

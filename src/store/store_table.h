@@ -136,6 +136,17 @@ static inline uint64_t store_unpack_duration(const unsigned char *field, uint64_
 }
 
 /* The number in a FIELD of four or eight bytes of a record, sign-extended where it has one. */
-uint64_t store_table_field(const unsigned char *field, const struct store_column *k);
+static inline uint64_t store_table_field(const unsigned char *field, const struct store_column *k)
+{
+    uint64_t x;
+    uint32_t small;
+
+    if (k->size == 8) {
+        memcpy(&x, field, 8);
+        return x;
+    }
+    memcpy(&small, field, 4);
+    return k->is_signed ? (uint64_t)(int32_t)small : small;
+}
 
 #endif

@@ -45,20 +45,24 @@ static struct store_writer *writer_of(struct sink *s)
     return (struct store_writer *)((char *)s - offsetof(struct store_writer, sink));
 }
 
-static void put_column(struct table *t, uint8_t i, const struct store_column *k,
-                       const unsigned char *field)
+/* Returns how many bytes the columns have grown by. */
+static size_t put_column(struct table *t, uint8_t i, const struct store_column *k,
+                         const unsigned char *field)
 {
     struct buf *b = &t->column[i];
     struct store_text text;
+    size_t n;
 
     if (b->cap - b->n < STORE_MAX_FIELD)
         buf_reserve(b, STORE_MAX_FIELD);
-    b->n += store_encode_field(b->data + b->n, k, field, (uint64_t)t->first + t->records,
-                               &t->last[i]);
-    if (store_kind_is_text(k->kind)) {
-        memcpy(&text, field, sizeof text);
-        buf_add(&t->bytes[i], text.p, text.n);
-    }
+    n = store_encode_field(b->data + b->n, k, field, (uint64_t)t->first + t->records,
+                           &t->last[i]);
+    b->n += n;
+    if (!store_kind_is_text(k->kind))
+        return n;
+    memcpy(&text, field, sizeof text);
+    buf_add(&t->bytes[i], text.p, text.n);
+    return n + text.n;
 }
 
 /* Add RECORD, a struct of TYPE's kind, to its columns. */
@@ -75,12 +79,9 @@ static void put(struct store_writer *w, enum store_type type, const void *record
     }
     if (!t->records)
         t->first = c->defines ? (uint32_t)t->total + 1 : 0;
-    for (uint8_t i = 0; i < c->n_columns; i++) {
-        size_t before = t->column[i].n + t->bytes[i].n;
-
-        put_column(t, i, &c->column[i], (const unsigned char *)record + c->column[i].offset);
-        w->waiting += t->column[i].n + t->bytes[i].n - before;
-    }
+    for (uint8_t i = 0; i < c->n_columns; i++)
+        w->waiting += put_column(t, i, &c->column[i],
+                                 (const unsigned char *)record + c->column[i].offset);
     t->records++;
     t->total++;
 }
