@@ -1,4 +1,4 @@
-// The page's data: gzip in base64 in #data, cut into the columns that #facts lists.
+// Read the page's data: gzip in base64 in #data, split into the columns listed in #facts.
 // docs/internals/viewer.md describes them.
 
 function fromBase64(text) {
@@ -27,7 +27,7 @@ export async function readPage(doc) {
   return { facts, columns };
 }
 
-// A run of LEB128 numbers.  Values beyond 2^53 lose their last digits, as all numbers here do.
+// A sequence of LEB128 numbers.  Values beyond 2^53 lose precision, as all JavaScript numbers do.
 export class Lebs {
   constructor(bytes) {
     this.bytes = bytes;

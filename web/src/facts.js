@@ -1,4 +1,4 @@
-// Sentences about the recording: what it is of, and how good it is.
+// Describe the recording and its quality.
 import { formatCount, formatShare, formatTime } from "./format.js";
 import { KINDS, kindColor, kindIndex } from "./palette.js";
 import { groupsOf } from "./weights.js";
@@ -12,7 +12,7 @@ export function subtitleOf(facts) {
   return parts.join(" · ");
 }
 
-// [text, is bad] for each thing that should be known about the figures.
+// [text, is bad] for each fact about the quality of the figures.
 export function qualityOf(facts) {
   const { meta } = facts, q = (key) => Number(meta[`quality.${key}`] || 0), out = [];
   const samples = q("samples"), add = (text, bad = false) => out.push([text, bad]);
@@ -33,7 +33,7 @@ export function qualityOf(facts) {
   return out;
 }
 
-// Notes are what was waited for, where waiting was recorded.
+// In a recording with waiting, notes are wait kinds.
 export function kindName(index, facts) {
   return KINDS[index] === "note" && facts.metrics.some((m) => m.waiting) ? "waiting" : KINDS[index];
 }
@@ -78,8 +78,8 @@ export function tagChoices(facts, groups, metric, only) {
   return out;
 }
 
-// What can be chosen of a metric, heaviest first: [key, label, threads].  A process with several
-// threads stands before them.
+// Threads to select for a metric, most expensive first: [key, label, threads].  A process with
+// several threads precedes them.
 export function threadChoices(facts, groups, metric) {
   const sums = new Map(), processes = new Map();
   for (const g of groupsOf(facts, groups, metric, facts.threads.map((t, i) => i + 1).concat(0)))

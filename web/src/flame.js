@@ -1,5 +1,5 @@
-// The graph on a canvas the size of its window, however deep it is.  The view is a range of
-// weight [from, to]; boxes too narrow to be seen are skipped with all below them.
+// The graph on a canvas of the size of the window, whatever its depth.  The view is a range of
+// weight [from, to]; boxes too narrow to see are skipped with their descendants.
 import { labelOf } from "./format.js";
 import { colorOf } from "./palette.js";
 
@@ -57,7 +57,7 @@ export class Flame {
     this.scroller.scrollTop = on ? this.spacer.offsetHeight : 0;
   }
 
-  // --- what is where ------------------------------------------------------------------------
+  // --- geometry -----------------------------------------------------------------------------
 
   resize() {
     const ratio = devicePixelRatio || 1, { clientWidth: w, clientHeight: h } = this.scroller;
@@ -78,7 +78,7 @@ export class Flame {
       const left = Math.max((start - this.from) * scale, 0);
       const right = Math.min((start + weight - this.from) * scale, this.width);
       (rows[row] ||= []).push({ node, left, width: right - left });
-    }, (row, start, weight) => { // neighbors too narrow to be seen are shown as one gray piece
+    }, (row, start, weight) => { // draw neighbors too narrow to see as one gray piece
       const left = (start - this.from) * scale, list = crumbs[row] ||= [], last = list[list.length - 1];
       if (last && left - last.right < 0.3) last.right = left + weight * scale;
       else list.push({ left, right: left + weight * scale });
@@ -179,7 +179,7 @@ export class Flame {
     this.hooks.zoomed(node, true);
   }
 
-  // The narrowest box that holds the whole view is what is zoomed.
+  // The zoomed box is the narrowest one that contains the whole view.
   #settle() {
     let node = 0;
     for (const boxes of this.graph.above ? [] : this.rows) {

@@ -1,5 +1,5 @@
-// One row per function: what it costs itself, and with all it calls.  A recursive function counts
-// once per stack; inlined and called copies of a function are one row.
+// One row per function with its self and total cost.  A recursive function counts once per stack;
+// inlined and called copies of a function share a row.
 
 export function flatRows(weighted) {
   const { tree, self, total } = weighted, { symbols } = tree;

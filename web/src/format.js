@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Format numbers for people.
 
 const thousands = new Intl.NumberFormat("en");
 
@@ -56,7 +56,7 @@ export function shortName(name) {
   return out.replace(/ const$/, "").trim() || name;
 }
 
-// What of NAME fits into ROOM characters: whole, without arguments, without the outer scopes, cut.
+// Shorten NAME to ROOM characters: drop the arguments, then the outer scopes, then cut.
 export function labelOf(name, room) {
   if (name.length <= room) return name;
   const short = shortName(name), scopes = short.split("::");

@@ -1,5 +1,5 @@
-// The same weights seen from the leaves: a node's children are its callers.  Children are made
-// when they are first wide enough to be drawn, so that a large profile turns over at once.
+// The inverted graph: the children of a node are its callers.  Children are created when they are
+// first wide enough to draw, so that inverting a large profile takes no time.
 
 // What boxes() of weights.js does, for a graph G whose nodes are made by kidsOf.
 export function lazyBoxes(g, kidsOf, from, to, least, put, crumb) {

@@ -1,4 +1,4 @@
-// Put the page together: controls, keys, and the state in the address.
+// Assemble the page: controls, keys, and the state in the address.
 import { readPage } from "./bytes.js";
 import { formatShare, formatWeight, formatCount, shareError, shortPath } from "./format.js";
 import { kindIndex } from "./palette.js";
@@ -119,7 +119,7 @@ class App {
     this.remember(true);
   }
 
-  // Do what changes the view without a step in the history.
+  // Change the view without adding to the history.
   quietly(change) {
     const before = this.quiet;
     this.quiet = true;
@@ -139,7 +139,7 @@ class App {
     return this.tab === "table" || (!node && this.tab === "flame") ? -1 : this.graph.symbolOf(node);
   }
 
-  // The callers and callees of SYMBOL; without one, of the function that costs most itself.
+  // The callers and callees of SYMBOL; without one, of the function with the highest self cost.
   sandwich(symbol) {
     this.rows ||= flatRows(this.weighted);
     if (symbol < 0 && !this.rows.length) return;
@@ -173,7 +173,7 @@ class App {
     get("matched").textContent = this.hit ? formatShare(matched, this.graph.weightOf(root)) : "";
   }
 
-  // --- what is said about a frame -----------------------------------------------------------
+  // --- details of a frame -------------------------------------------------------------------
 
   describe(node) {
     const line = get("details");
@@ -241,7 +241,7 @@ class App {
 
   // --- state in the address -----------------------------------------------------------------
 
-  // STEP: the view before is one back in the history; otherwise this takes its place.
+  // STEP: add the view to the history; otherwise replace the current entry.
   remember(step) {
     const state = new URLSearchParams();
     if (this.quiet || !this.graph) return;
@@ -336,7 +336,7 @@ class App {
     if (this.act(find ? "/" : ev.key)) ev.preventDefault();
   }
 
-  // Do what a key says; true when it says something.
+  // Handle a key; true if it is bound.
   act(key) {
     const { flame } = this, middle = flame.width / 2;
     const down = flame.flipped ? "parent" : "child", up = flame.flipped ? "child" : "parent";

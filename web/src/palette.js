@@ -1,4 +1,4 @@
-// The color of a frame: its kind gives the family, its name the place in it.
+// The color of a frame: its kind selects the family, its name the shade.
 // src/formats/palette.c computes the same for pictures.
 
 export const KINDS = ["native", "kernel", "JIT", "python", "script", "zone", "note", "inlined"];

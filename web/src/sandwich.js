@@ -1,6 +1,5 @@
-// One function between all that call it, above, and all that it calls, below, put together from
-// every place of the tree.  Answers the calls that Weighted does; nodes are made where they are
-// looked at.  Node 0 is the function; a call within a call of it is part of what it calls.
+// One function between all its callers, above, and all its callees, below, merged from every place
+// of the tree.  Has the same interface as Weighted; nodes are created on demand.  Node 0 is the function; a call within a call of it is part of what it calls.
 import { lazyBoxes } from "./inverted.js";
 
 export class Sandwich {

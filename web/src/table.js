@@ -1,4 +1,4 @@
-// The functions as a table that can be sorted; only the rows in view are in the document.
+// A sortable table of functions; only the visible rows are in the document.
 import { formatCount, formatShare, formatWeight } from "./format.js";
 import { colorOf } from "./palette.js";
 

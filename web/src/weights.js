@@ -28,7 +28,7 @@ export function groupsOf({ metrics }, groups, metric, only = null, sets = null) 
   });
 }
 
-// What is drawn: boxes by row, start and weight.  Inverted (inverted.js) answers the same calls.
+// What to draw: boxes by row, start and weight.  Inverted (inverted.js) has the same interface.
 export class Weighted {
   constructor(tree, groups) {
     const n = tree.count;
