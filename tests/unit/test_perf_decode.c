@@ -133,6 +133,8 @@ TEST(perf_decode_reads_a_mapping_with_its_build_id)
     CHECK_STR(r.text, "/bin/x");
     CHECK_EQ(r.time_ns, 1000);
     CHECK(!decode(&b, 24, &r)); /* too short for its trailer */
+    b.bytes.data[8 + 32] = 21; /* an id longer than its room */
+    CHECK(!decode(&b, body_of(&b), &r));
     pb_release(&b);
 }
 
