@@ -90,7 +90,7 @@ static void open_call(struct sweep *s, size_t i)
     sink_span(s->in->out, &(struct span){ .start_ns = c->start_ns,
                                           .duration_ns = c->duration_ns, .thread = c->thread,
                                           .name = c->name, .stack = o.stack,
-                                          .detail = c->detail });
+                                          .detail = c->detail, .tags = c->tags });
 }
 
 void calls_give(struct calls *c, struct intern *in)

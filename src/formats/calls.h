@@ -8,7 +8,7 @@
 
 struct call {
     uint64_t start_ns, duration_ns;
-    uint32_t thread, frame, name, detail; /* ids; name and detail are strings */
+    uint32_t thread, frame, name, detail, tags; /* ids; name and detail are strings */
     uint64_t serial; /* set by calls_give: equal calls stay in order, callers first */
 };
 

@@ -14,6 +14,13 @@
 /* Microseconds, as long as nanoseconds of them fit: 285 years. */
 #define MAX_US 9e15
 
+enum { MOST_ARGS = 16 }; /* of one call that become tags; the rest is left out */
+
+struct arg {
+    uint32_t key, text; /* strings; text 0: the value is a number */
+    int64_t number;
+};
+
 struct event {
     char phase;
     double ts, dur;
@@ -21,6 +28,8 @@ struct event {
     uint32_t name, detail, args_name; /* strings */
     double value;                     /* of a counter's first argument */
     uint32_t value_name;
+    struct arg arg[MOST_ARGS];
+    uint32_t n_args;
 };
 
 struct track {
@@ -55,6 +64,22 @@ static int64_t read_id(struct reader *x)
     return 0;
 }
 
+static void keep_arg(struct reader *x, struct event *ev, uint32_t key)
+{
+    const struct json_reader *r = &x->r;
+    struct arg a = { .key = key };
+
+    if (r->token == JSON_STRING && r->n)
+        a.text = intern_string(&x->in, r->text, r->n);
+    else if (r->token == JSON_NUMBER && r->number > -9e15 && r->number < 9e15 &&
+             r->number == (double)(int64_t)r->number)
+        a.number = (int64_t)r->number;
+    else
+        return;
+    if (ev->n_args < MOST_ARGS)
+        ev->arg[ev->n_args++] = a;
+}
+
 static void read_args(struct reader *x, struct event *ev)
 {
     struct json_reader *r = &x->r;
@@ -63,19 +88,22 @@ static void read_args(struct reader *x, struct event *ev)
         return;
     while (json_next_key(r)) {
         bool is_name = json_text_is(r, "name"), is_detail = json_text_is(r, CHROME_DETAIL);
-        uint32_t key = ev->value_name || is_name || is_detail
-                           ? 0
-                           : intern_string(&x->in, r->text, r->n);
+        uint32_t key = is_name || is_detail || !r->n ? 0 : intern_string(&x->in, r->text, r->n);
 
         if (is_name)
             ev->args_name = json_input_string(r, &x->in);
         else if (is_detail)
             ev->detail = json_input_string(r, &x->in);
-        else if (json_next(r) == JSON_NUMBER && key) {
-            ev->value = r->number;
-            ev->value_name = key;
-        } else if (r->token != JSON_STRING)
-            json_input_rest(r);
+        else {
+            json_next(r);
+            if (key)
+                keep_arg(x, ev, key);
+            if (r->token == JSON_NUMBER && key && !ev->value_name) {
+                ev->value = r->number;
+                ev->value_name = key;
+            } else if (r->token != JSON_STRING && r->token != JSON_NUMBER)
+                json_input_rest(r);
+        }
     }
 }
 
@@ -152,11 +180,22 @@ static uint64_t nanoseconds(double us)
     return us > 0 && us < MAX_US ? (uint64_t)llround(us * 1000) : 0;
 }
 
+static uint32_t tags_of_call(struct reader *x, const struct event *ev)
+{
+    uint32_t set = 0;
+
+    for (uint32_t i = 0; i < ev->n_args; i++)
+        set = intern_tag_of(&x->in, &(struct tag){ .parent = set, .key = ev->arg[i].key,
+                                                   .text = ev->arg[i].text,
+                                                   .value = ev->arg[i].number });
+    return set;
+}
+
 static struct call call_of(struct reader *x, const struct track *t, const struct event *ev)
 {
     return (struct call){ .start_ns = nanoseconds(ev->ts), .duration_ns = nanoseconds(ev->dur),
                           .thread = t->id, .frame = frame_of(x, ev->name), .name = ev->name,
-                          .detail = ev->detail };
+                          .detail = ev->detail, .tags = tags_of_call(x, ev) };
 }
 
 static void end_call(struct reader *x, struct track *t, uint64_t at)
