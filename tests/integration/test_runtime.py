@@ -1,4 +1,5 @@
 """libfathom from inside: small programs under tests/runtime say what they saw."""
+import csv
 import json
 import unittest
 
@@ -96,6 +97,24 @@ class Zones(unittest.TestCase):
         self.assertEqual(said["pool"], 600)
         self.assertEqual(said["labelled"], 100)
         self.assertEqual(said["lost_labels"], 36)
+
+    def test_reports_have_the_figures_of_each_kind(self):
+        text = run(program("rt-basic"), "figures").stdout
+        said, _, rest = text.partition("{")
+        report, _, table = ("{" + rest).partition("CSV\n")
+        self.assertIn("cut 39", said)
+        report = json.loads(report)
+        lines = {line["name"]: line for line in report["operations"] if not line["label"]}
+        self.assertEqual((lines["depth"]["last"], lines["depth"]["low"], lines["depth"]["high"]), (1, 1, 10))
+        self.assertEqual(lines["pool"]["last"], 600)
+        self.assertEqual(lines["items"]["sum"], 45)
+        self.assertEqual(lines["sampled"]["depth"], 0)
+        self.assertEqual(lines["sampled"]["count"], 1000)
+        self.assertTrue(0 < lines["sampled"]["timed"] < 500, lines["sampled"])
+        self.assertEqual((report["lost"]["label"], report["lost"]["trace"]), (36, 0))
+        rows = list(csv.DictReader(table.splitlines()))
+        self.assertEqual([float(r["value"]) for r in rows if r["name"] == "items"], [45])
+        self.assertEqual([float(r["value"]) for r in rows if r["name"] == "depth"], [1])
 
     def test_locks_have_wait_and_hold(self):
         said = self.said("locks")

@@ -284,12 +284,32 @@ static void reserved(void)
     fputs(text, stdout);
 }
 
+/* Everything in a report that does not depend on the clock. */
+static void figures(void)
+{
+    static char text[1 << 16], cut[64];
+
+    fathom_enable();
+    for (int i = 0; i < 1000; i++)
+        sampled_leaf();
+    values();
+    memset(cut, '#', sizeof cut);
+    fathom_report_text(cut, 40, FATHOM_JSON, NULL);
+    say("cut", (double)strlen(cut));
+    fathom_report_text(text, sizeof text, FATHOM_JSON, NULL);
+    fputs(text, stdout);
+    puts("CSV");
+    fathom_report_text(text, sizeof text, FATHOM_CSV, NULL);
+    fputs(text, stdout);
+}
+
 static const struct rt_case cases[] = {
     { "counts", counts },     { "off", off },         { "clear", clear },
     { "modes", modes },       { "sampling", sampling }, { "lap", lap },
     { "contexts", contexts }, { "ops", ops },         { "values", values },
     { "locks", locks },       { "schedule", schedule }, { "open", open_zone },
     { "deep", long_zone },    { "statistics", statistics }, { "formats", reserved },
+    { "figures", figures },
     { NULL, NULL } };
 
 int main(int argc, char **argv)

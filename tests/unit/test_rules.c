@@ -264,6 +264,48 @@ TEST(rules_give_the_strongest_findings_first_and_keep_them_when_there_is_no_room
     CHECK_EQ(found.dropped, 3);
 }
 
+TEST(rules_rank_and_bound_by_the_gain)
+{
+    struct finding *f;
+    struct zone_row *w;
+
+    start();
+    add_row("it", LIVE_LOCK_WAIT, 0, 100, 8e4); /* 8 ms of 108 */
+    f = find("lock-wait");
+    CHECK(f);
+    CHECK_STR(f->priority, "LOW");
+    start();
+    add_row("it", LIVE_ZONE, 0, 10, 1e8 / 30); /* a quarter */
+    f = find("share");
+    CHECK(f && strstr(f->bound, "(1.33x faster)"));
+    start();
+    w = add_row("it", LIVE_ZONE, 0, 10, 5e5);
+    w->total = 9e7; /* what it calls is not its own */
+    CHECK(!find("share"));
+    start();
+    case_imbalance(false);
+    f = find("imbalance");
+    CHECK(f && f->gain > 0.26 && f->gain < 0.27); /* 80 ms of 180, three fifths of it */
+}
+
+TEST(rules_growth_needs_sizes_that_differ)
+{
+    double bytes[40], ticks[40];
+    struct finding *f;
+
+    start();
+    case_growth(false);
+    f = find("growth");
+    CHECK(f && strstr(f->evidence, "size^2.00") && strstr(f->evidence, "4.0x"));
+    for (int i = 0; i < 40; i++) {
+        bytes[i] = 1000 + i % 3;
+        ticks[i] = bytes[i] * bytes[i] / 10;
+    }
+    start();
+    sums(add_row("it", LIVE_OP, 0, 40, 1e6), bytes, ticks, 40);
+    CHECK(!find("growth"));
+}
+
 TEST(rules_say_nothing_without_facts)
 {
     struct finding room[2];
