@@ -1,5 +1,5 @@
-/* callgraph.c - see callgraph.h: taking in functions, lines and calls.  callgraph_give.c makes
- * stacks of them.  SPDX-License-Identifier: Apache-2.0 */
+/* callgraph.c - see callgraph.h: add functions, lines and calls. callgraph_give.c builds stacks
+ * from them.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/callgraph.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* callgraph.h - for importers of call graphs (callgrind, pstats): functions with what they cost
- * themselves and calls with what they cost in all, turned into stacks.
+/* callgraph.h - for importers of call graphs (callgrind, pstats): convert functions with their self
+ * cost and calls with their total cost to stacks.
  *
  * A call graph does not say how a function's cost divides over the ways that lead to it, so it
  * is divided by the cost of the calls, as gprof does.  Ways below a ten-thousandth of the whole

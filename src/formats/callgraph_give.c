@@ -16,7 +16,7 @@ static uint32_t caller_of(const struct callgraph *g, const struct callgraph_edge
     return g->part.v[e->part].function;
 }
 
-/* What goes in and out of each function by calls; returns what all cost themselves. */
+/* Sum the cost of calls into and out of each function; returns the self cost of all. */
 static double sum_up(struct callgraph *g)
 {
     double all = 0;
@@ -256,7 +256,7 @@ static void give_self(struct walk *w, const struct node *n, double whole)
     }
 }
 
-/* The cost of calls back into the way, which are not followed: a recursion is shown once. */
+/* The cost of recursive calls, which are not followed: a recursion is shown once. */
 static double cost_of_recursion(struct walk *w, uint32_t at, double share)
 {
     struct callgraph *g = w->g;

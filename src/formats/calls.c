@@ -48,7 +48,7 @@ static void part_by_thread(struct calls *c, uint32_t n_threads)
     free(at);
 }
 
-/* Most traces are in order once they are parted, and then nothing is left to do. */
+/* Most traces are sorted once they are split by thread. */
 static void sort_calls(struct calls *c, uint32_t n_threads)
 {
     for (size_t i = 0; i < c->v.n; i++)

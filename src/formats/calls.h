@@ -1,5 +1,5 @@
-/* calls.h - for importers of traces: calls with a beginning and a duration, thread by thread,
- * become spans, and stacks with the time spent in each itself (metric "time", exact).
+/* calls.h - for importers of traces: convert calls with a start and a duration, per thread, to
+ * spans and to stacks with their self time (metric "time", exact).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_CALLS_H
 #define FATHOM_FORMATS_CALLS_H

@@ -78,7 +78,7 @@ static bool is_skipped(struct text line)
     return line.n == 0 || (line.n > 1 && line.s[0] == '#' && line.s[1] == ' ');
 }
 
-/* Digits, perhaps with a fraction (rounded); false when it is no number or too long. */
+/* Parse digits with an optional fraction (rounded); false if it is not a number or too long. */
 static bool read_count(struct text word, int64_t *count)
 {
     int64_t x = 0;
@@ -300,8 +300,8 @@ static void add_piece(struct importer *im, const char *s, size_t n)
         __builtin_prefetch(&im->tokens.slot[index_first(&im->tokens, w->hash)]);
 }
 
-/* All tokens of a line are found before the first is looked up: the look-ups then do not wait
- * for one another's memory. */
+/* Find all tokens of a line before looking up the first, so that the lookups overlap their cache
+ * misses. */
 static void split(struct importer *im, const char *s, const char *end)
 {
     const char *stop = frame_end(s, end);

@@ -157,7 +157,7 @@ static bool read_place(struct reader *r, struct scan_text *t)
     return !r->has_line || read_position(t, &r->line);
 }
 
-/* The numbers up to the end of the line; those left out are 0.  Returns what is wrong. */
+/* Parse the numbers up to the end of the line; omitted ones are 0. Returns the error, or NULL. */
 static inline const char *read_values(struct reader *r, struct scan_text *t, int64_t *values)
 {
     size_t n = 0;
@@ -186,7 +186,7 @@ static bool read_line_end(struct scan_text *t)
     return !t->n || scan_take(t, "\n");
 }
 
-/* A line of costs, taken off *REST.  Returns what is wrong with it, or NULL. */
+/* Parse a line of costs and remove it from *REST. Returns the error, or NULL. */
 static const char *read_cost(struct reader *r, struct scan_text *rest)
 {
     int64_t values[CALLGRAPH_MAX_VALUES];
@@ -359,7 +359,7 @@ static int read_file(struct reader *r, const struct import_input *in, struct err
     return r->costs ? 0 : err_set(e, ERR_FORMAT, "no function has any cost");
 }
 
-/* The file says itself what its first costs add up to, in one way or the other. */
+/* The file states the sum of its first costs, in one of two ways. */
 static void say_damage(struct reader *r, const struct costs_kind *kind)
 {
     double all = 0, said = r->summary > r->totals ? r->summary : r->totals;

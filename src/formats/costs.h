@@ -1,5 +1,5 @@
-/* costs.h - the text that callgrind and cachegrind write: costs by function and line, with
- * names and positions abbreviated.  SPDX-License-Identifier: Apache-2.0 */
+/* costs.h - parse the output of callgrind and cachegrind: costs by function and line, with
+ * abbreviated names and positions.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_COSTS_H
 #define FATHOM_FORMATS_COSTS_H
 

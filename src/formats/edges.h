@@ -1,5 +1,5 @@
-/* edges.h - a profile as a call graph, for formats that hold one (callgrind, pstats): what each
- * function costs itself by line, and who calls whom at what cost.  A sample counts once for a
+/* edges.h - convert a profile to a call graph, for formats that store one (callgrind, pstats): the
+ * self cost of each function by line, and the cost of each call.  A sample counts once for a
  * function and once for a call, however often they recur on its stack.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_EDGES_H

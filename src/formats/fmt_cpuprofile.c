@@ -149,7 +149,7 @@ static void link_parents(struct reader *x)
         }
 }
 
-/* Parents may form a ring in a bad file: no path is longer than there are nodes. */
+/* Parents may form a cycle in a malformed file: no path is longer than the number of nodes. */
 static uint32_t stack_of(struct reader *x, uint32_t at)
 {
     vec_clear(&x->path);

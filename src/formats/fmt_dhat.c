@@ -1,5 +1,5 @@
-/* fmt_dhat.c - import of DHAT's JSON.  Program points come before the table of frames they
- * use, so that their figures are kept until it has been read; the rest is passed over.
+/* fmt_dhat.c - import of DHAT's JSON.  Program points precede the table of frames they use, so
+ * their figures are kept until the table is read; the rest is skipped.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>

@@ -52,8 +52,8 @@ static void put_stack_of(struct writer *w, const struct timeline_item *v)
         json_null(&w->j);
 }
 
-/* A weight in nanoseconds is told in milliseconds, as the profiler's own traces are.  Sampled time
- * is the CPU time since the sample before, which the profiler draws as the thread's load. */
+/* Write nanoseconds as milliseconds, as the profiler does.  Sampled time is the CPU time since the
+ * sample before, which the profiler draws as the thread's load. */
 static void put_weights(struct writer *w, const struct timeline_item *v, size_t n, bool timed)
 {
     struct json *j = &w->j;
@@ -188,7 +188,7 @@ static void put_counter_display(struct json *j, const char *name, const char *un
     json_end_object(j);
 }
 
-/* Values are told as steps from the one before; the profiler adds them up again. */
+/* Values are written as differences from the previous one; the profiler sums them. */
 static void put_counter_samples(struct writer *w, const size_t *at, size_t n)
 {
     struct json *j = &w->j;

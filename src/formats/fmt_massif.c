@@ -40,7 +40,7 @@ static void count(struct reader *r, const char *name, struct scan_text value)
     struct counter c = { .name = intern_cstr(&r->in, name), .unit = intern_cstr(&r->in, "bytes"),
                          .value = (double)number_of(value) };
 
-    /* Other units of massif (instructions, bytes) are no time, but they are an order. */
+    /* Other units of massif (instructions, bytes) are not times, but define an order. */
     c.time_ns = r->time_is_ms ? r->time * 1000000 : r->time;
     sink_counter(r->out, &c);
 }

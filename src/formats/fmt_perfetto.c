@@ -1,5 +1,5 @@
-/* fmt_perfetto.c - Perfetto's trace protobuf: tracks, calls and counters as track events.
- * A name is written out in the event that first has it, and is a number from then on.
+/* fmt_perfetto.c - Perfetto's trace protobuf: tracks, calls and counters as track events.  A name
+ * is written in full in its first event and by number afterwards.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 

@@ -65,7 +65,7 @@ static void write_samples(struct json *j, struct an_labels *l, const struct time
     json_end_array(j);
 }
 
-/* speedscope refuses a file with a weight below zero: what a difference took away is left out. */
+/* speedscope rejects files with negative weights, so they are omitted. */
 static void drop_negative(struct timeline *t, struct timeline_run *r)
 {
     struct timeline_item *v = t->item.v + r->first;

@@ -1,8 +1,8 @@
 /* fmt_svg.c - a flame graph as one SVG file in the classic style.
  *
- * Boxes, labels and titles stand in the file, so that it can be read where scripts do not run;
- * web/src/svg adds zoom and search.  Boxes narrower than MIN_PX are left out unless asked for.
- * Each box carries its start and weight, from which the script draws a zoomed view exactly.
+ * The file contains boxes, labels and titles, so that it displays without scripts; web/src/svg adds
+ * zoom and search.  Boxes narrower than MIN_PX are left out unless asked for.  Each box carries its
+ * start and weight, from which the script draws a zoomed view exactly.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>

@@ -29,7 +29,7 @@ struct format {
     const char *name;      /* "pprof" */
     const char *extension; /* ".pb.gz", for choosing by output name; NULL when none */
     const char *about;     /* one line */
-    /* How sure we are that this is the format, 0 (not at all) to 100; NULL: not imported. */
+    /* Confidence that this is the format, from 0 to 100; NULL: not imported. */
     int (*recognize)(const struct import_input *in);
     /* Produce into SINK, end() included. */
     int (*import)(const struct import_input *in, struct sink *out, struct err *e);
@@ -47,7 +47,7 @@ extern const struct format *const formats[]; /* NULL-terminated */
 const struct format *format_find(const char *name);
 const struct format *format_recognize(const struct import_input *in); /* NULL: none */
 
-/* Open any profile we can recognize, own or foreign, "-" for standard input. */
+/* Open any recognized profile; "-" is standard input. */
 struct profile *format_open(const char *path, struct err *e);
 /* Is there a profile at PATH?  Standard input is taken for one. */
 bool format_knows(const char *path);

@@ -1,4 +1,4 @@
-/* gzip64.h - bytes as gzip in base64, for data inside a page; written as it is made.
+/* gzip64.h - write bytes as base64-encoded gzip, for data inside a page; streaming.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_GZIP64_H
 #define FATHOM_FORMATS_GZIP64_H

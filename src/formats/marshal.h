@@ -1,5 +1,6 @@
-/* marshal.h - Python's marshal, as far as a saved profile needs it: dictionaries and tuples of
- * numbers and strings, with references to earlier objects.  SPDX-License-Identifier: Apache-2.0 */
+/* marshal.h - the subset of Python's marshal format used by saved profiles: dictionaries and tuples
+ * of numbers and strings, with references to earlier objects.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_MARSHAL_H
 #define FATHOM_FORMATS_MARSHAL_H
 

@@ -1,6 +1,6 @@
-/* palette.h - the color of a frame: its kind gives the family, its name the place in it, so
- * that a function keeps its color from one picture to the next.  The viewer's web/src/palette.js
- * computes the same.  SPDX-License-Identifier: Apache-2.0 */
+/* palette.h - the color of a frame: its kind selects the family and its name the shade, so that a
+ * function has the same color in every graph.  The viewer's web/src/palette.js computes the same.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_PALETTE_H
 #define FATHOM_FORMATS_PALETTE_H
 

@@ -1,5 +1,5 @@
-/* pprof_read.c - import of pprof's profile.proto (already unzipped).  Two walks over the top
- * level: tables first, since they may stand behind the samples that use them.
+/* pprof_read.c - import of pprof's profile.proto (already unzipped).  Two passes over the top
+ * level: tables first, because they may follow the samples that use them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>

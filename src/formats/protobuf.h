@@ -1,4 +1,5 @@
-/* protobuf.h - just enough of protobuf's wire format: a writer into a buf and a bounded reader.
+/* protobuf.h - the subset of the protobuf wire format that we need: a writer into a buf and a
+ * bounded reader.
  *
  * Writing a nested message: size_t at = pb_begin(b, field); ...fields...; pb_end(b, at).
  * Reading: while (pb_next(&r)) switch (r.field) ...; then check r.at.failed.
@@ -51,7 +52,7 @@ static inline struct pb_reader pb_reader_of(struct cursor c)
 {
     return (struct pb_reader){ .at = c };
 }
-/* The next field; false at the end or when the bytes are wrong (at.failed). */
+/* The next field; false at the end or for invalid bytes (at.failed). */
 bool pb_next(struct pb_reader *r);
 /* For a repeated number: the next of a packed field, or the single value of a plain one.
  *     for (uint64_t x; pb_each(&r, &x);) */

@@ -1,5 +1,5 @@
-/* slices.h - samples as calls with a beginning and an end, for formats that show those: a frame
- * lasts as long as it is on consecutive samples of its thread.
+/* slices.h - convert samples to calls with a begin and an end, for formats that show calls: a call
+ * lasts as long as its frame is in consecutive samples of its thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_SLICES_H
 #define FATHOM_FORMATS_SLICES_H

@@ -1,5 +1,5 @@
 /* speedscope_read.c - import of speedscope's JSON.  Members come in any order, so frames are
- * looked for first, and a profile is held until its end.  SPDX-License-Identifier: Apache-2.0 */
+ * searched first, and a profile is buffered until its end.  SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

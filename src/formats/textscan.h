@@ -1,6 +1,6 @@
-/* textscan.h - walking text line by line without copies.
- * A scan_text is a piece of the input and shrinks from the front as it is read; all reads
- * stay inside it.  SPDX-License-Identifier: Apache-2.0 */
+/* textscan.h - parse text line by line without copies.  A scan_text is a piece of the input and
+ * shrinks from the front as it is read; all reads stay inside it.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_TEXTSCAN_H
 #define FATHOM_FORMATS_TEXTSCAN_H
 

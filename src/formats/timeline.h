@@ -1,4 +1,4 @@
-/* timeline.h - the samples of a view in time, thread by thread in order, for exporters.
+/* timeline.h - the samples of a view in time order per thread, for exporters.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_TIMELINE_H
 #define FATHOM_FORMATS_TIMELINE_H

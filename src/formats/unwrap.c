@@ -1,5 +1,5 @@
-/* unwrap.c - see unwrap.h.  The size is unknown until it is there, so growth is bounded by
- * what real profiles reach: a file of zeros is no profile.  SPDX-License-Identifier: Apache-2.0 */
+/* unwrap.c - see unwrap.h.  The decompressed size is unknown in advance, so the ratio is bounded by
+ * that of real profiles: a file of zeros is not a profile.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/unwrap.h"
 
 #include <zlib.h>

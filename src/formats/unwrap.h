@@ -9,8 +9,8 @@
 #include "base/err.h"
 
 bool unwrap_needed(const unsigned char *data, size_t size);
-/* All of DATA decompressed into OUT; -1 when it is damaged or grows beyond reason.  What was
- * decompressed before a cut is kept: *CUT says that the wrapping is not whole. */
+/* Decompress DATA into OUT; -1 if it is damaged or expands too much.  For truncated data, keep what
+ * was decompressed and set *CUT. */
 int unwrap(const unsigned char *data, size_t size, struct buf *out, bool *cut, struct err *e);
 
 #endif
