@@ -1,6 +1,6 @@
-/* bench_cputime.c - bench-cputime FILE CMD...: run CMD and write its user + system seconds, those
- * of its children included, to FILE.  Stands between a recorder and its target, so that what the
- * two used can be told apart.  SPDX-License-Identifier: Apache-2.0 */
+/* bench_cputime.c - bench-cputime FILE CMD...: run CMD and write its user + system seconds,
+ * including children, to FILE.  A recorder runs it as a wrapper of the target, to separate the
+ * CPU time of the two.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

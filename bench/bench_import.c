@@ -1,5 +1,5 @@
-/* bench_import.c - how fast a file becomes a profile in memory: bench-import FILE [RUNS].
- * Prints the best run: seconds of CPU, MB/s, samples.  SPDX-License-Identifier: Apache-2.0 */
+/* bench_import.c - bench-import FILE [RUNS]: measure how fast a file is imported into memory.
+ * Prints CPU seconds, MB/s and samples of the best run.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

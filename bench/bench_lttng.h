@@ -1,4 +1,4 @@
-/* bench_lttng.h - the peer's tracepoints.  Included again by its own macros.
+/* bench_lttng.h - tracepoints of LTTng-UST, the peer.  LTTng's macros include this file again.
  * SPDX-License-Identifier: Apache-2.0 */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER fathom_bench

@@ -1,7 +1,7 @@
-/* bench_symbol.c - bench-symbol [FILE [ADDRESS...]]: what naming addresses costs, of this program
- * where no file is named.
- * With addresses, prints what is found there; without, asks for 15,000 places spread over
- * the file's code, as a recording of a big program would.  SPDX-License-Identifier: Apache-2.0 */
+/* bench_symbol.c - bench-symbol [FILE [ADDRESS...]]: measure the cost of resolving addresses.
+ * FILE defaults to this program.  With addresses, prints the functions found there.  Without,
+ * resolves 15,000 addresses spread over the file's code, as for a recording of a large program.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

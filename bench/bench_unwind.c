@@ -1,4 +1,4 @@
-/* bench_unwind.c - what unwinding costs: table size and build time on a large library, and
+/* bench_unwind.c - measure unwinding: table size and build time for a large library, and
  * nanoseconds per frame of warm walks.  Prints `name value unit` lines.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 enum { DEPTH = 60, WALKS = 20000, ROUNDS = 5 };
 
-/* The largest shared library of the usual folders. */
+/* The largest shared library in the usual directories. */
 static const char *largest_library(void)
 {
     static char best[4096];
@@ -70,7 +70,7 @@ static void bench_build(const char *path)
     printf("unwind_table_build %.1f ns/row\n", (double)best / (double)info.rows);
 }
 
-/* Opening through the cache as the recorder does: first time, then again. */
+/* Open through the cache as the recorder does: the first time, then again. */
 static void bench_open(const char *path, const char *name)
 {
     static const uint8_t build_id[20] = "bench";

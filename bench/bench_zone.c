@@ -1,9 +1,9 @@
-/* bench_zone.c - what a zone costs, beside the clock it reads and LTTng-UST where that is.
+/* bench_zone.c - measure the cost of a zone, next to two clock reads and LTTng-UST if installed.
  *
  * Prints `name value unit` lines.  A figure is the best of many chunks in which the thread was
- * not switched off its processor: what the code costs, not what the machine was doing.  The
- * amortised lines are all processor time of the process (page turns and histograms included)
- * over all zones of a long run, and say what a user pays.  SPDX-License-Identifier: Apache-2.0 */
+ * not preempted, so it excludes other activity of the machine.  The amortized figures are the CPU
+ * time of the whole process (including page switches and histograms) divided by all zones of a
+ * long run: the cost that a user sees.  SPDX-License-Identifier: Apache-2.0 */
 #include "fathom.h"
 
 #include <pthread.h>
@@ -185,14 +185,14 @@ static void show_both(const char *name, void (*run)(int))
     show(name, run, 2);
 }
 
-/* Floor and mode side by side, the floor again each time: frequency drifts. */
+/* Measure the floor again for each mode, because the CPU frequency drifts. */
 static void in_mode(const char *name, enum fathom_mode mode)
 {
     floor_ns[1] = best_ns(run_floor);
     floor_ns[2] = best_of_threads(run_floor, 2);
     fathom_mode("*", mode);
     for (int threads = 1; threads <= 2; threads++) {
-        fathom_clear(); /* so that a trace has room again */
+        fathom_clear(); /* makes room for the next trace */
         show(name, run_zone, threads);
     }
 }
@@ -210,7 +210,7 @@ static void sum_counts(const struct fathom_stat *s, void *arg)
         *(uint64_t *)arg += s->count;
 }
 
-static void amortised(const char *name, enum fathom_mode mode, long zones)
+static void amortized(const char *name, enum fathom_mode mode, long zones)
 {
     pthread_t id[2];
     double cpu, report;
@@ -232,25 +232,25 @@ static void amortised(const char *name, enum fathom_mode mode, long zones)
     fathom_each(NULL, 0, sum_counts, &counted);
     printf("%s_zones_asked %ld zones\n%s_zones_counted %llu zones\n", name, zones, name,
            (unsigned long long)counted);
-    printf("%s_amortised %.2f ns\n", name, cpu * 1e9 / (double)zones);
-    printf("%s_amortised_ratio %.3f x\n", name, cpu * 1e9 / (double)zones / floor_ns[1]);
+    printf("%s_amortized %.2f ns\n", name, cpu * 1e9 / (double)zones);
+    printf("%s_amortized_ratio %.3f x\n", name, cpu * 1e9 / (double)zones / floor_ns[1]);
     printf("%s_lost_trace %llu records\n", name, (unsigned long long)fathom_lost(FATHOM_LOST_TRACE));
     printf("%s_memory %.1f MiB\n", name, (double)fathom_memory_bytes() / 1048576);
     printf("%s_report %.1f ms\n", name, report * 1e3);
     fflush(stdout);
 }
 
-/* A chain in which each step waits for the one before, and its end for the last: no clock is
- * read before it is through. */
+/* A dependency chain: each step needs the result of the step before, and the loop ends on the
+ * last result.  The clock cannot be read before the chain is complete. */
 __attribute__((noinline)) static void chain(uint64_t n)
 {
     while (n) {
-        n = n * 3 * 0xaaaaaaaaaaaaaaabu - 1; /* times one, in two steps */
+        n = n * 3 * 0xaaaaaaaaaaaaaaabu - 1; /* multiply by 1, in two steps */
         __asm__ volatile("" : "+r"(n));
     }
 }
 
-/* Nothing before it is left and nothing after it has begun. */
+/* Read the clock when all earlier instructions are done and before any later one starts. */
 static uint64_t fenced(void)
 {
     uint64_t t;
@@ -272,8 +272,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The mean of the middle half: the counter moves in steps of ten nanoseconds on some machines,
- * so that a median is one of two neighbors. */
+/* The mean of the middle half.  On some machines the counter advances in steps of ten
+ * nanoseconds, and a median would be one of two neighboring steps. */
 static double middle(double *list, int n)
 {
     double sum = 0;
@@ -284,7 +284,7 @@ static double middle(double *list, int n)
     return sum / (n - n / 4 - n / 4);
 }
 
-struct reading { /* ticks: of the zone, and between fenced readings around it */
+struct reading { /* ticks of the zone, and between fenced readings around it */
     double zone, outside;
 };
 
@@ -305,8 +305,8 @@ static void take_inner(const struct fathom_stat *s, void *arg)
         *(double *)arg = s->raw_min_ns - s->min_ns;
 }
 
-/* Zone and truth are of the same run of the chain, so that whatever else goes on is in both:
- * the truth is what lies between fenced readings, less what they read around an empty zone. */
+/* Zone and truth come from the same run of the chain, so that disturbances affect both.  The
+ * truth is the time between fenced readings, minus the same around an empty zone. */
 static void accuracy(const char *name, double ns, int times, double ns_per_tick)
 {
     static double error[20000], truth[20000], list[20000];
@@ -322,7 +322,7 @@ static void accuracy(const char *name, double ns, int times, double ns_per_tick)
         list[i] = read_zone(empty, 10000).outside;
     middle(list, 100); /* sorts */
     n = (uint64_t)(ns * 10000 / (list[0] * ns_per_tick));
-    fathom_each(NULL, 0, take_inner, &inner); /* what reports take off */
+    fathom_each(NULL, 0, take_inner, &inner); /* the calibration that reports subtract */
     for (int i = 0; i < times; i++) {
         struct reading r = read_zone(site, n);
 
@@ -355,7 +355,7 @@ static void accuracies(void)
     accuracy("10ms", 1e7, 40, ns_per_tick);
 }
 
-/* Ten operations of 50 us to 5 ms, with and without measuring, side by side. */
+/* Ten operations of 50 us to 5 ms; run alternately with and without measuring. */
 static double pipeline(void)
 {
     double start = seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -424,7 +424,7 @@ int main(int argc, char **argv)
         accuracies();
         overhead_of_pipeline();
     }
-    amortised(percentiles ? "aggregate_percentiles" : "aggregate", FATHOM_MODE_AGGREGATE, zones);
-    amortised(percentiles ? "trace_percentiles" : "trace", FATHOM_MODE_TRACE, zones);
+    amortized(percentiles ? "aggregate_percentiles" : "aggregate", FATHOM_MODE_AGGREGATE, zones);
+    amortized(percentiles ? "trace_percentiles" : "trace", FATHOM_MODE_TRACE, zones);
     return 0;
 }

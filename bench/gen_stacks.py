@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """gen_stacks.py OUT [STACKS]: write STACKS (200,000) unique collapsed stacks, about 145 MB.
 
-A random call tree of 5,000 functions: depths 8 to 45, a child is taken again with probability
-0.93 in the upper twelve levels and 0.80 below, counts follow a Pareto law.  Always the same
-bytes for the same number, so that tools can be compared on them.
+The stacks come from a random call tree of 5,000 functions with depths of 8 to 45.  An existing
+child is reused with probability 0.93 in the upper twelve levels and 0.80 below.  Counts follow a
+Pareto distribution.  The same number gives the same bytes, so that tools can be compared.
 """
 import random
 import sys

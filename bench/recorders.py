@@ -1,5 +1,5 @@
-"""What the sections about recording share: runs of a target with and without a recorder,
-interleaved, so that a busy machine is equally unkind to all."""
+"""Shared by the sections about recording: run a target with and without a recorder, interleaved,
+so that other load on the machine affects all runs alike."""
 import json
 import os
 import pathlib
@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
 
 
-ASKED = set()  # budgets that were compared with a figure
+ASKED = set()  # budgets that a figure was compared with
 
 
 def budgets():
@@ -24,7 +24,7 @@ def budgets():
         if found:
             out[found[1]] = float(found[2])
         elif line and not line.startswith("#"):
-            raise SystemExit(f"budgets.txt:{number} is no budget: {line}")
+            raise SystemExit(f"budgets.txt:{number}: not a budget: {line}")
     return out
 
 
@@ -32,12 +32,12 @@ def budget(name):
     """The figure of NAME in budgets.txt."""
     ASKED.add(name)
     if name not in budgets():
-        raise SystemExit(f"budgets.txt has no {name}")
+        raise SystemExit(f"budgets.txt: no budget {name}")
     return budgets()[name]
 
 
 def cpu_of(command, **more):
-    """CPU seconds of COMMAND and all it waited for, and wall seconds."""
+    """CPU seconds of COMMAND with its children, and wall seconds."""
     start = time.monotonic()
     process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
@@ -49,7 +49,7 @@ def cpu_of(command, **more):
 
 
 def meta(fathom, path):
-    """Facts of a recording, as text."""
+    """The meta facts of a recording, as text."""
     out = subprocess.run([fathom, "dump", "--json", "--only", "meta", path], capture_output=True,
                          text=True, check=True).stdout
     rows = [json.loads(line) for line in out.splitlines()]
@@ -57,14 +57,14 @@ def meta(fathom, path):
 
 
 class Target:
-    """A program, run plain or under a recorder; figures are collected by recorder and round."""
+    """A program that runs bare or under a recorder.  Collects figures by recorder and round."""
 
     def __init__(self, command, folder, cwd=None):
         self.command, self.folder, self.cwd = command, folder, cwd
         self.rounds = {}
 
     def under(self, name, recorder, out=None):
-        """One run of the target behind RECORDER (a command line without the target)."""
+        """Run the target once under RECORDER (a command line without the target)."""
         note = self.folder / "cpu"
         all_cpu, wall = cpu_of([*recorder, BUILD / "bench" / "bench-cputime", note, *self.command],
                                cwd=self.cwd)
@@ -102,7 +102,7 @@ def perf_counts(path):
 
 
 class Verdict:
-    """Prints figures with their budgets and remembers whether one was broken."""
+    """Print figures with their budgets, and keep whether one was exceeded."""
 
     def __init__(self):
         self.broken = False

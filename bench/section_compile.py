@@ -1,4 +1,4 @@
-"""clang++ -O2 on a file full of templates, with stripped libraries and stacks beyond 32 KB."""
+"""clang++ -O2 on a template-heavy file, with stripped libraries and stacks larger than 32 KB."""
 import os
 import pathlib
 import shutil
@@ -42,7 +42,7 @@ int main(int c, char **v) {
 def main(fathom):
     verdict = Verdict()
     if not shutil.which("clang++"):
-        print("  no clang++ here")
+        print("  skipped: clang++ not found")
         return False
     with tempfile.TemporaryDirectory(prefix="fathom-bench-") as name:
         folder = pathlib.Path(name)

@@ -1,5 +1,5 @@
-"""Thirty frames without frame pointers: what recording costs the target and the recorder, and how
-much is lost, beside perf in the same interleaved run."""
+"""Thirty frames without frame pointers: the CPU time of target and recorder, and lost samples,
+next to perf in the same interleaved run."""
 import os
 import pathlib
 import sys

@@ -1,5 +1,5 @@
-"""200,000 unique stacks (145 MB of collapsed text) to one page with every frame in it, beside
-inferno-flamegraph where it is installed."""
+"""200,000 unique stacks (145 MB of collapsed text) to one page with every frame, next to
+inferno-flamegraph if it is installed."""
 import os
 import pathlib
 import shutil
@@ -26,7 +26,7 @@ def measure(command, stdout=subprocess.DEVNULL):
 
 
 def rows(fathom, stacks, folder):
-    """(what, the run with the least CPU, size of what it wrote) of each tool."""
+    """(tool, its run with the least CPU, size of its output) of each tool."""
     for what, out in (("fathom, page with all", folder / "x.html"), ("fathom, picture", folder / "x.svg")):
         yield what, min(measure([fathom, "flame", "-o", out, stacks]) for _ in range(ROUNDS)), out
     if shutil.which("inferno-flamegraph"):

@@ -1,5 +1,5 @@
-"""Files of other tools, read: text formats into memory, and the perf.data of a compile to a page
-with names, lines and inlined calls, beside peers that read the same file."""
+"""Import: text formats into memory, and the perf.data of a compile to a page with names, lines
+and inlined calls, next to peers that read the same file."""
 import os
 import pathlib
 import random
@@ -17,7 +17,7 @@ MEGABYTES = 60
 
 
 def tree(rng, functions=4000):
-    """A call tree to draw stacks from: real stacks share their callers."""
+    """A call tree to draw stacks from, because real stacks share callers."""
     callees = {f: [rng.randrange(functions) for _ in range(3)] for f in range(functions)}
 
     def stack():
@@ -30,7 +30,7 @@ def tree(rng, functions=4000):
 
 
 def fill(path, head, piece, tail=""):
-    """HEAD, PIECE(number) until the file is large, TAIL."""
+    """Write HEAD, then PIECE(number) until the file is large enough, then TAIL."""
     with open(path, "w") as out:
         size, number = out.write(head), 0
         while size < MEGABYTES * 1e6:
@@ -40,7 +40,7 @@ def fill(path, head, piece, tail=""):
 
 
 def costs(rng, head, plain):
-    """callgrind or cachegrind: a hundred lines a function; most misses are zero."""
+    """callgrind or cachegrind: a hundred lines per function; most misses are zero."""
     def piece(n):
         name = f"fl=f{n % 500}.c\nfn=function_{n}\n" if plain else \
             f"fl=({n % 500 + 1}) f{n % 500}.c\nfn=({n + 1}) function_{n}\n"
@@ -123,7 +123,7 @@ def texts(folder):
 
 
 def perf_data(folder):
-    """The recording of a large compile, made here; None where that is not possible."""
+    """Record a large compile with perf; None if that is not possible."""
     source, data = folder / "heavy.cpp", folder / "perf.data"
     source.write_text("#include <map>\n#include <regex>\n#include <string>\n"
                       "bool f(const std::map<std::string, std::string> &m) {\n"
@@ -131,20 +131,20 @@ def perf_data(folder):
                       "    if (std::regex_match(x.first, std::regex(x.second))) return true;\n"
                       "  return false;\n}\n")
     if not shutil.which("perf") or not shutil.which("clang++"):
-        print("  no perf or clang++: perf.data left out")
+        print("  perf.data skipped: perf or clang++ not found")
         return None
     done = subprocess.run(["perf", "record", "-N", "-q", "-e", "cpu-clock", "-F", "4999",
                            "--call-graph", "dwarf,16384", "-o", data, "--", "clang++",
                            "-std=c++17", "-O2", "-c", source, "-o", folder / "heavy.o"],
                           env=dict(os.environ, HOME=str(folder)), capture_output=True, check=False)
     if done.returncode:
-        print("  perf cannot record here: perf.data left out")
+        print("  perf.data skipped: perf cannot record")
         return None
     return data
 
 
 def to_page(fathom, data, folder):
-    """CPU seconds per 136 MB of perf.data, all the way to a page, beside peers that stop earlier."""
+    """CPU seconds per 136 MB of perf.data to a page, next to peers that do less."""
     size = data.stat().st_size / 1e6
     page = [fathom, "flame", "-o", folder / "x.html", data]
     measure(page)  # fills the cache of unwind tables

@@ -1,4 +1,4 @@
-"""Recording `true`: what is left is the recorder's start and end."""
+"""Recording `true`: the cost of starting and stopping the recorder."""
 import os
 import pathlib
 import statistics

@@ -1,5 +1,5 @@
-"""What a zone of libfathom costs beside two readings of the clock, and LTTng-UST's pair of
-tracepoints in a running session where lttng-sessiond is installed."""
+"""The cost of a zone of libfathom next to two clock reads, and next to a pair of LTTng-UST
+tracepoints in a running session if lttng-sessiond is installed."""
 import os
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ ZONES = "100000000"
 
 
 class Session:
-    """An LTTng session that records the bench's tracepoints, or nothing."""
+    """An LTTng session that records the tracepoints of the benchmark; empty without LTTng."""
 
     def __init__(self, folder):
         self.env = {**os.environ, "LTTNG_HOME": folder, "HOME": folder}
@@ -50,7 +50,7 @@ def best(rounds, name):
 
 
 def measure():
-    """Rounds without and with percentiles; only the first counts a hundred million."""
+    """Rounds without and with percentiles; only the first runs a hundred million zones."""
     with tempfile.TemporaryDirectory(prefix="fathom-bench-") as folder:
         session = Session(folder)
         try:
@@ -75,8 +75,8 @@ def main(fathom):
                      f"lttng_pair_{threads}", f"lttng_off_{threads}"):
             if name in plain[0]:
                 ratio = best(plain, name) / best(plain, "two_rdtsc_" + threads)
-                print(f"  {name} {best(plain, name):.2f} ns, x{ratio:.1f} of two readings")
-    # The loop around it is not the zone's cost, and on some days takes two cycles itself.
+                print(f"  {name} {best(plain, name):.2f} ns, x{ratio:.1f} of two clock reads")
+    # Subtract the loop: it is not part of the zone and can take two cycles itself.
     off = max(0, best(plain, "zone_off") - best(plain, "empty_loop"))
     verdict.line("zone, off, beyond an empty loop", off, "zones.off", "ns")
     verdict.line("start-up", best(plain, "start_up"), "zones.start", "ms")
@@ -85,7 +85,7 @@ def main(fathom):
     for kind in ("aggregate", "trace"):
         print(f"  {kind}: {plain[0][kind + '_zones_counted']:.0f} of {ZONES} counted, "
               f"{plain[0][kind + '_lost_trace']:.0f} trace records dropped, "
-              f"{plain[0][kind + '_amortised']:.2f} ns of CPU each, {plain[0][kind + '_memory']:.1f} MiB")
+              f"{plain[0][kind + '_amortized']:.2f} ns of CPU each, {plain[0][kind + '_memory']:.1f} MiB")
         verdict.broken |= plain[0][kind + "_zones_counted"] != float(ZONES)
     for length in ("1us", "10us", "100us", "1ms", "10ms"):
         error = min((r[f"accuracy_{length}_error_pct"] for r in plain), key=abs)
