@@ -73,12 +73,18 @@ static struct buf elf_of(const struct named *list)
 }
 
 static struct sym_module *module;
+static struct buf image;
 
 static void use(const struct named *list)
 {
-    struct buf elf = elf_of(list);
+    image = elf_of(list);
+    module = sym_module_open_memory(image.data, image.n, "/made/here");
+}
 
-    module = sym_module_open_memory(elf.data, elf.n, "/made/here");
+static void done(void)
+{
+    sym_module_close(module);
+    buf_release(&image);
 }
 
 static const char *name_at(uint64_t address)
@@ -100,6 +106,7 @@ TEST(sym_elf_prefers_global_functions_among_aliases)
     CHECK_STR(name_at(TEXT), "global");
     CHECK_STR(name_at(TEXT + 15), "global");
     CHECK_STR(name_at(TEXT + 16), "only_weak");
+    done();
 }
 
 TEST(sym_elf_prefers_names_that_people_write)
@@ -111,6 +118,7 @@ TEST(sym_elf_prefers_names_that_people_write)
                           { NULL } });
     CHECK_STR(name_at(TEXT), "free");
     CHECK_STR(name_at(TEXT + 16), "pthread_create");
+    done();
 }
 
 TEST(sym_elf_takes_only_what_is_code_of_this_file)
@@ -123,6 +131,7 @@ TEST(sym_elf_takes_only_what_is_code_of_this_file)
     CHECK_STR(name_at(TEXT + 32), "");
     CHECK_STR(name_at(TEXT + 64), "here");
     CHECK_STR(name_at(TEXT + 80), "");
+    done();
 }
 
 TEST(sym_elf_ends_a_label_at_the_next_or_with_its_section)
@@ -134,4 +143,5 @@ TEST(sym_elf_ends_a_label_at_the_next_or_with_its_section)
     CHECK_STR(name_at(TEXT + 0x40), "second");
     CHECK_STR(name_at(TEXT + TEXT_SIZE - 1), "second");
     CHECK_STR(name_at(TEXT + TEXT_SIZE), "");
+    done();
 }

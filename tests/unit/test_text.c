@@ -147,6 +147,7 @@ TEST(table_without_a_title_row_is_no_wider_than_its_cells)
     CHECK_STR(buf_text(&o.buf), "  n\n123\n");
     buf_release(&o.buf);
     table_release(&t);
+    out_close(&o, NULL);
 }
 
 TEST(table_uses_all_of_a_terminals_width)
@@ -162,6 +163,7 @@ TEST(table_uses_all_of_a_terminals_width)
         longest = term_columns(line, strlen(line)) > longest ? term_columns(line, strlen(line)) : longest;
     CHECK_EQ(longest, 74);
     table_release(&t);
+    out_close(&o, NULL);
 }
 
 TEST(csv_cells_are_quoted_where_they_must_be)
