@@ -1,6 +1,5 @@
 /* an_stat.c - what is printed of a run, as a table of questions; a measure that no run
  * can answer is left out.  SPDX-License-Identifier: Apache-2.0 */
-#include <linux/perf_event.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,18 +9,18 @@
 #include "analyze/an_stat.h"
 
 /* "cycles:u" is "cycles" too. */
-static bool is_called(const struct col_event *ev, const char *name)
+static bool is_called(const struct usage_counter *c, const char *name)
 {
     size_t n = strlen(name);
 
-    return strncmp(ev->name, name, n) == 0 && (!ev->name[n] || ev->name[n] == ':');
+    return strncmp(c->name, name, n) == 0 && (!c->name[n] || c->name[n] == ':');
 }
 
 /* Value of the counter called NAME in R, NAN when it was not counted. */
-static double counted(const struct an_stat *s, const struct col_stat_run *r, const char *name)
+static double counted(const struct usage *r, const char *name)
 {
-    for (size_t i = 0; i < s->events->n; i++)
-        if (is_called(&s->events->v[i], name) && !r->counter[i].errnum &&
+    for (size_t i = 0; i < r->n_counters; i++)
+        if (is_called(&r->counter[i], name) && !r->counter[i].errnum &&
             r->counter[i].running_pct > 0)
             return r->counter[i].value;
     return NAN;
@@ -32,12 +31,12 @@ static double per(double a, double b)
     return b > 0 ? a / b : NAN;
 }
 
-#define ASK(id, expression)                                                           \
-    static double ask_##id(const struct an_stat *s, const struct col_stat_run *r) \
-    {                                                                                 \
-        return expression;                                                            \
+#define ASK(id, expression)                         \
+    static double ask_##id(const struct usage *r) \
+    {                                               \
+        return expression;                          \
     }
-#define COUNTED(name) counted(s, r, name)
+#define COUNTED(name) counted(r, name)
 ASK(wall, r->wall_ns)
 ASK(user, r->user_ns)
 ASK(system, r->system_ns)
@@ -63,7 +62,7 @@ ASK(backend, 100 * per(COUNTED("stalled-cycles-backend"), COUNTED("cycles")))
 
 struct question {
     const char *name, *unit, *note;
-    double (*ask)(const struct an_stat *s, const struct col_stat_run *r);
+    double (*ask)(const struct usage *r);
 };
 
 static const struct question of_run[] = {
@@ -121,7 +120,7 @@ static void ask_all(struct an_stat *s, const struct question *q, size_t n)
         struct an_measure *m = add(s, q[i].name, q[i].unit, q[i].note);
 
         for (size_t k = 0; k < s->runs; k++) {
-            double x = q[i].ask(s, &s->run[k]);
+            double x = q[i].ask(&s->run[k]);
 
             if (isfinite(x))
                 m->value[m->n++] = x;
@@ -130,17 +129,14 @@ static void ask_all(struct an_stat *s, const struct question *q, size_t n)
     }
 }
 
-static void add_counter(struct an_stat *s, size_t event)
+static void add_counter(struct an_stat *s, size_t at)
 {
-    const struct col_event *ev = &s->events->v[event];
-    /* A clock's metric is called "cpu"; here it stands beside user and system time. */
-    const char *clock = ev->config == PERF_COUNT_SW_TASK_CLOCK ? "task-clock" : "cpu-clock";
-    const char *name = strcmp(ev->name, "cpu") == 0 ? clock : ev->name;
-    struct an_measure *m = add(s, name, ev->is_clock ? "ns" : "count", "");
+    const struct usage_counter *first = &s->run[0].counter[at];
+    struct an_measure *m = add(s, first->name, first->is_clock ? "ns" : "count", "");
 
     m->running_pct = 100;
     for (size_t k = 0; k < s->runs; k++) {
-        const struct col_stat_counter *c = &s->run[k].counter[event];
+        const struct usage_counter *c = &s->run[k].counter[at];
 
         if (c->errnum || c->running_pct <= 0)
             continue;
@@ -159,8 +155,8 @@ static const char *why_no_hardware(const struct an_stat *s)
     int errnum = 0;
     bool asked = false;
 
-    for (size_t i = 0; i < s->events->n; i++) {
-        if (!s->events->v[i].is_hardware)
+    for (size_t i = 0; i < s->run[0].n_counters; i++) {
+        if (!s->run[0].counter[i].is_hardware)
             continue;
         asked = true;
         errnum = s->run[0].counter[i].errnum;
@@ -179,7 +175,7 @@ static const char *why_no_hardware(const struct an_stat *s)
 void an_stat_build(struct an_stat *s)
 {
     ask_all(s, of_run, ARRAY_LEN(of_run));
-    for (size_t i = 0; i < s->events->n; i++)
+    for (size_t i = 0; i < s->run[0].n_counters; i++)
         add_counter(s, i);
     ask_all(s, of_counters, ARRAY_LEN(of_counters));
     s->hardware = why_no_hardware(s);

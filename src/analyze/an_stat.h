@@ -4,7 +4,7 @@
 #define FATHOM_ANALYZE_AN_STAT_H
 
 #include "base/mem.h"
-#include "collect/col_stat.h"
+#include "profile/usage.h"
 #include "stats/stats.h"
 #include "text/result.h"
 
@@ -19,14 +19,13 @@ struct an_measure {
 
 struct an_stat {
     char *const *command;
-    const struct col_stat_run *run;
-    size_t runs;
-    const struct col_events *events;
+    const struct usage *run;
+    size_t runs; /* at least 1 */
     VEC(struct an_measure) measure; /* only those that some run gave */
     const char *hardware; /* why there are no hardware counters, "" when there are */
 };
 
-/* From command, run, runs and events to all else. */
+/* Compute the measures and hardware from command, run and runs. */
 void an_stat_build(struct an_stat *s);
 void an_stat_release(struct an_stat *s);
 /* In an_stat_result.c. */

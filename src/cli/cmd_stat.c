@@ -6,6 +6,7 @@
 
 #include "analyze/an_stat.h"
 #include "cli/command.h"
+#include "collect/col_stat.h"
 #include "cli/output.h"
 #include "text/progress.h"
 
@@ -18,7 +19,7 @@ struct stat_args {
 enum { RUNS_MOST = 100000 };
 
 static int run_all(const struct stat_args *a, const struct col_stat_options *o,
-                   struct col_stat_run *runs, struct err *e)
+                   struct usage *runs, struct err *e)
 {
     struct progress line;
     int rc = 0;
@@ -75,7 +76,7 @@ static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
     struct col_events events = { 0 };
     struct col_stat_options o = { .command = rest->command, .events = &events, .pin = a->pin,
                                   .output_to_stderr = form_of(a) != RESULT_AS_TEXT && !a->output };
-    struct col_stat_run *runs;
+    struct usage *runs;
     struct an_stat s;
     int rc;
 
@@ -91,8 +92,7 @@ static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
         return -1;
     }
     runs = mem_zalloc(a->runs * sizeof *runs);
-    s = (struct an_stat){ .command = rest->command, .run = runs, .runs = a->runs,
-                              .events = &events };
+    s = (struct an_stat){ .command = rest->command, .run = runs, .runs = a->runs };
     rc = run_all(a, &o, runs, e);
     if (rc == 0) {
         an_stat_build(&s);

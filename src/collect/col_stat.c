@@ -36,10 +36,20 @@ static int open_counter(const struct col_event *ev, pid_t pid, bool no_kernel)
     return (int)syscall(SYS_perf_event_open, &a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static int open_best(const struct col_event *ev, pid_t pid, struct col_stat_counter *c)
+/* A clock's metric is called "cpu"; here it stands beside user and system time. */
+static const char *name_of(const struct col_event *ev)
+{
+    if (strcmp(ev->name, "cpu") != 0)
+        return ev->name;
+    return ev->config == PERF_COUNT_SW_TASK_CLOCK ? "task-clock" : "cpu-clock";
+}
+
+static int open_best(const struct col_event *ev, pid_t pid, struct usage_counter *c)
 {
     int fd = open_counter(ev, pid, false);
 
+    *c = (struct usage_counter){ .is_clock = ev->is_clock, .is_hardware = ev->is_hardware };
+    snprintf(c->name, sizeof c->name, "%s", name_of(ev));
     if (fd < 0 && (errno == EACCES || errno == EPERM)) {
         fd = open_counter(ev, pid, true);
         c->user_only = fd >= 0;
@@ -52,7 +62,7 @@ int col_stat_check(const struct col_events *events, struct err *e)
 {
     for (size_t i = 0; i < events->n; i++) {
         const struct col_event *ev = &events->v[i];
-        struct col_stat_counter c;
+        struct usage_counter c;
         int fd = open_best(ev, 0, &c);
 
         if (fd >= 0) {
@@ -77,7 +87,7 @@ int col_stat_check(const struct col_events *events, struct err *e)
     return 0;
 }
 
-static void read_counter(int fd, struct col_stat_counter *c)
+static void read_counter(int fd, struct usage_counter *c)
 {
     uint64_t got[3]; /* value, time enabled, time running */
 
@@ -104,7 +114,7 @@ static int open_io(pid_t pid)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static void read_io(int fd, struct col_stat_run *r)
+static void read_io(int fd, struct usage *r)
 {
     char text[512];
     ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
@@ -150,7 +160,7 @@ static void wait_end(struct col_target *t, struct col_tasks *tasks)
     }
 }
 
-static void take_usage(struct col_target *t, int io, double own_rss, struct col_stat_run *r)
+static void take_usage(struct col_target *t, int io, double own_rss, struct usage *r)
 {
     struct rusage u = { 0 };
     siginfo_t info;
@@ -183,9 +193,9 @@ static double own_rss_bytes(void)
 }
 
 static int run_target(const struct col_stat_options *o, struct col_target *t,
-                      struct col_stat_run *r, struct err *e)
+                      struct usage *r, struct err *e)
 {
-    int fd[COL_STAT_COUNTERS];
+    int fd[USAGE_COUNTERS];
     struct col_tasks tasks;
     double own_rss = own_rss_bytes();
     uint64_t start;
@@ -195,6 +205,7 @@ static int run_target(const struct col_stat_options *o, struct col_target *t,
     if (col_target_spawn(t, o->command, o->pin, e) < 0)
         return -1;
     io = open_io(t->pid);
+    r->n_counters = o->events->n;
     for (size_t i = 0; i < o->events->n; i++)
         fd[i] = open_best(&o->events->v[i], t->pid, &r->counter[i]);
     col_tasks_open(&tasks, t->pid);
@@ -218,14 +229,14 @@ static int run_target(const struct col_stat_options *o, struct col_target *t,
     return rc;
 }
 
-int col_stat_run(const struct col_stat_options *o, struct col_stat_run *r, struct err *e)
+int col_stat_run(const struct col_stat_options *o, struct usage *r, struct err *e)
 {
     struct col_target t;
     int rc;
 
-    *r = (struct col_stat_run){ 0 };
-    if (o->events->n > COL_STAT_COUNTERS)
-        return err_set(e, ERR_USAGE, "more than %d events at once", COL_STAT_COUNTERS);
+    *r = (struct usage){ 0 };
+    if (o->events->n > USAGE_COUNTERS)
+        return err_set(e, ERR_USAGE, "more than %d events at once", USAGE_COUNTERS);
     rc = col_target_init(&t, e);
     if (rc == 0)
         rc = run_target(o, &t, r, e);

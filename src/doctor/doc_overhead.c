@@ -55,7 +55,7 @@ static int run_bare(char *const *command, double *cpu, double *wall, struct err 
 {
     struct col_events none = { 0 };
     struct col_stat_options o = { .command = command, .events = &none };
-    struct col_stat_run *r = mem_alloc(sizeof *r);
+    struct usage *r = mem_alloc(sizeof *r);
     int rc = col_stat_run(&o, r, e);
 
     *cpu = r->user_ns + r->system_ns;

@@ -7,14 +7,6 @@
 
 static char *command[] = { "prog", "arg", NULL };
 
-static struct col_event event_of(const char *name, bool is_hardware)
-{
-    struct col_event ev = { .is_hardware = is_hardware };
-
-    snprintf(ev.name, sizeof ev.name, "%s", name);
-    return ev;
-}
-
 static const struct an_measure *find(const struct an_stat *s, const char *name)
 {
     for (size_t i = 0; i < s->measure.n; i++)
@@ -25,16 +17,14 @@ static const struct an_measure *find(const struct an_stat *s, const char *name)
 
 TEST(stat_measures_follow_from_counters)
 {
-    struct col_stat_run run = { .wall_ns = 2e9, .user_ns = 1e9, .system_ns = 2e9,
-                                .counter = { { .value = 6e9, .running_pct = 50 },
-                                             { .value = 3e9, .running_pct = 100 },
-                                             { .errnum = ENOENT } } };
-    struct col_events events = { 0 };
-    struct an_stat s = { .command = command, .run = &run, .runs = 1, .events = &events };
+    struct usage run = { .wall_ns = 2e9, .user_ns = 1e9, .system_ns = 2e9, .n_counters = 3,
+                         .counter = { { "instructions", .is_hardware = true, .value = 6e9,
+                                        .running_pct = 50 },
+                                      { "cycles:u", .is_hardware = true, .value = 3e9,
+                                        .running_pct = 100 },
+                                      { "branches", .is_hardware = true, .errnum = ENOENT } } };
+    struct an_stat s = { .command = command, .run = &run, .runs = 1 };
 
-    vec_push(&events, event_of("instructions", true));
-    vec_push(&events, event_of("cycles:u", true));
-    vec_push(&events, event_of("branches", true));
     an_stat_build(&s);
     CHECK(find(&s, "cpus used")->value[0] == 1.5);
     CHECK(find(&s, "IPC")->value[0] == 2);
@@ -45,15 +35,13 @@ TEST(stat_measures_follow_from_counters)
     CHECK(!find(&s, "read"));
     CHECK_STR(s.hardware, "");
     an_stat_release(&s);
-    vec_release(&events);
 }
 
 TEST(stat_prints_medians_and_what_failed)
 {
-    struct col_stat_run run[3] = { { .wall_ns = 3e9 }, { .wall_ns = 1e9, .exit_status = 139 },
-                                   { .wall_ns = 2e9 } };
-    struct col_events events = { 0 };
-    struct an_stat s = { .command = command, .run = run, .runs = 3, .events = &events };
+    struct usage run[3] = { { .wall_ns = 3e9 }, { .wall_ns = 1e9, .exit_status = 139 },
+                            { .wall_ns = 2e9 } };
+    struct an_stat s = { .command = command, .run = run, .runs = 3 };
     struct out o = out_memory();
     struct term term = { 0 };
     struct result r;
@@ -80,11 +68,10 @@ TEST(stat_prints_medians_and_what_failed)
 
 TEST(stat_says_why_there_are_no_hardware_counters)
 {
-    struct col_stat_run run = { .counter = { { .errnum = EACCES } } };
-    struct col_events events = { 0 };
-    struct an_stat s = { .command = command, .run = &run, .runs = 1, .events = &events };
+    struct usage run = { .n_counters = 1,
+                         .counter = { { "cycles", .is_hardware = true, .errnum = EACCES } } };
+    struct an_stat s = { .command = command, .run = &run, .runs = 1 };
 
-    vec_push(&events, event_of("cycles", true));
     an_stat_build(&s);
     CHECK(strstr(s.hardware, "no permission"));
     an_stat_release(&s);
@@ -93,5 +80,4 @@ TEST(stat_says_why_there_are_no_hardware_counters)
     an_stat_build(&s);
     CHECK(strstr(s.hardware, "no hardware counters"));
     an_stat_release(&s);
-    vec_release(&events);
 }
