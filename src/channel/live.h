@@ -68,7 +68,7 @@ enum live_site_kind { /* struct fathom_stat.kind */
 
 enum live_special { /* fathom_node_.special: why the short way out is not taken */
     LIVE_COUNTED = 1, LIVE_SAMPLED = 2, LIVE_PRECISE = 4, LIVE_SLOW_CLOCK = 8, LIVE_IS_OP = 16,
-    LIVE_IS_CONTEXT = 32, LIVE_TOLD = 64 /* there was a clear: forget first */
+    LIVE_IS_CONTEXT = 32, LIVE_CLEARED = 64 /* after a clear: discard old data first */
 };
 
 enum live_clock { LIVE_TICKS, LIVE_NANOSECONDS };

@@ -1,5 +1,5 @@
-/* rt_baseline.c - what was fast enough, kept in a file, and what is slower now.
- * The file is text, one section a line: path TAB calls TAB mean ns TAB mean bytes.
+/* rt_baseline.c - save the times of zones to a file and find zones that became slower.  The file
+ * is text, one zone per line: path TAB calls TAB mean ns TAB mean bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_out.h"
 #include "runtime/rt_rows.h"
@@ -23,7 +23,7 @@ static double mean_bytes(const struct zone_row *w)
     return w->count ? w->bytes / (double)w->count : 0;
 }
 
-/* Backend and label are part of what a section is. */
+/* Backend and label are part of a zone's identity. */
 static void section_name(const struct zone_rows *r, uint32_t i, char *text, size_t cap)
 {
     const struct zone_row *w = &r->row[i];
@@ -76,7 +76,7 @@ struct section {
     double calls, mean, bytes;
 };
 
-/* TEXT is NUL-terminated.  The line whose first field is NAME. */
+/* Find the line whose first field is NAME.  TEXT is NUL-terminated. */
 static bool find_section(const char *text, const char *name, struct section *s)
 {
     size_t n = strlen(name);
@@ -99,7 +99,7 @@ static bool find_section(const char *text, const char *name, struct section *s)
     return false;
 }
 
-/* Time per run = calls x mean; whichever of the two, or the size, grew most is the cause. */
+/* Time per run = calls x mean.  The cause is the factor that grew most: calls, mean or size. */
 static const char *cause_of(const struct fathom_slower *s)
 {
     double per_call = s->now_ns / s->was_ns;
@@ -142,7 +142,7 @@ static int compare(const char *text, const struct zone_rows *r, double tolerance
     return n;
 }
 
-/* One page more than the file, so that its text ends with a NUL. */
+/* Map one page more than the file, so that its text ends with a NUL. */
 static char *read_file(const char *path, size_t *bytes)
 {
     struct stat st;

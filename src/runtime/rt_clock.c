@@ -1,7 +1,7 @@
-/* rt_clock.c - the cycle counter where it can be trusted, CLOCK_MONOTONIC where not, and how
- * one is turned into the other.  Nothing waits at the start: a first pair of readings is taken
- * then, a second at each report, and the rate is known as well as the time between is long.
- * SPDX-License-Identifier: Apache-2.0 */
+/* rt_clock.c - choose the clock and convert its ticks to nanoseconds.  The clock is the cycle
+ * counter where it is reliable, else CLOCK_MONOTONIC.  Starting does not wait: it reads both
+ * clocks once, and each report reads them again.  The rate is as precise as the time between is
+ * long.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ uint64_t rt_ticks(void)
     return rt.slow_clock ? clock_mono_ns() : fathom_cycles();
 }
 
-/* The kernel measures the counter against other clocks and leaves it when it drifts. */
+/* The kernel checks the counter against other clocks and stops using it when it drifts. */
 static bool kernel_left_the_counter(void)
 {
     char name[32] = "";
@@ -54,14 +54,14 @@ static bool counter_is_steady(void)
         return false;
     return !kernel_left_the_counter();
 #elif defined(__aarch64__)
-    return true; /* the architecture says so */
+    return true; /* guaranteed by the architecture */
 #else
     return false;
 #endif
 }
 
-/* Both clocks at one instant: the tightest of a few tries, so that an interruption between
- * the readings does not count. */
+/* Read both clocks at one instant.  Keep the tightest of a few tries, so that an interruption
+ * between the readings does not matter. */
 static void read_both(uint64_t *ticks, uint64_t *ns)
 {
     uint64_t best = UINT64_MAX;
@@ -77,9 +77,9 @@ static void read_both(uint64_t *ticks, uint64_t *ns)
     }
 }
 
-/* What a zone finds between its own two readings, and what both cost the program, by the code
- * of a zone on a node and a page of its own.  The least of many means: a counter that moves in
- * steps of ten nanoseconds makes single readings up to a step too short. */
+/* Measure what an empty zone reads between its begin and end, and what both cost the program.  Run
+ * the code of a zone on a private node and page.  Take the minimum of many means: a counter that
+ * moves in steps of ten nanoseconds makes single readings up to a step too short. */
 static struct live_cost cost_of(bool slow, bool fenced)
 {
     static uint64_t page[LIVE_PAGE / 8] __attribute__((aligned(4096)));
@@ -114,9 +114,9 @@ static void keep_least(struct live_cost *to, struct live_cost c)
         tgt_put(&to->pair, c.pair);
 }
 
-/* Once at the start, and again at each report: a processor that was slow then costs less
- * later.  With the lock held, for the page.  Each way is compiled for itself: no test of the
- * clock may lie between the readings. */
+/* Called at the start and at each report: a processor that was slow at first is faster later.  The
+ * lock is held because of the static page.  Each variant is compiled separately, so that no test
+ * of the clock lies between the readings. */
 void rt_clock_cost(struct live_header *h)
 {
     keep_least(&h->cost[0], rt.slow_clock ? cost_of(true, false) : cost_of(false, false));
@@ -137,7 +137,7 @@ void rt_clock_init(struct live_header *h)
     rt_clock_cost(h);
 }
 
-/* Now and then from a thread that turns a page, for whoever reads the file of a killed one. */
+/* Called by threads that change pages: a reader of a killed program's file needs a recent clock. */
 void rt_clock_note(void)
 {
     struct live_header *h = rt.head;

@@ -1,4 +1,4 @@
-/* rt_control.c - starting, enabling, clearing, the schedule, and what the environment asks.
+/* rt_control.c - start, enable, clear, schedule, and environment variables.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
@@ -19,7 +19,7 @@
 static struct {
     enum fathom_format format;
     char path[RT_PATH]; /* "" = standard error */
-    bool at_exit, is_default; /* is_default: the path is our choice */
+    bool at_exit, is_default; /* is_default: the user gave no path */
     uint32_t pid;
 } output;
 
@@ -42,7 +42,8 @@ static uint64_t page_round(uint64_t bytes)
     return bytes / LIVE_PAGE * LIVE_PAGE;
 }
 
-/* How large the live file may grow.  Unasked only where it is on a disk and grows once. */
+/* Maximum size of the live file; 0: the size of memory.  The default exceeds memory only on a
+ * disk, and only when records are not overwritten. */
 static uint64_t file_bytes(const struct fathom_config *c)
 {
     if (!c->live_path || c->disk_bytes)
@@ -87,7 +88,7 @@ static int enable(bool on)
     return 0;
 }
 
-/* Fields a caller built against an older header does not have are zero. */
+/* Fields missing in the caller's older header are zero. */
 int fathom_start(const struct fathom_config *cfg)
 {
     struct fathom_config c = { 0 };
@@ -141,10 +142,10 @@ void fathom_clear(void)
     for (struct live_thread *t = rt_first_thread(); t; t = rt_next_thread(t))
         if (t == own || __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == 2)
             rt_thread_reset(t, true);
-    tgt_lock(&rt.lock); /* running threads find it at the end of their next zone */
+    tgt_lock(&rt.lock); /* running threads notice it at the end of their next zone */
     for (struct live_thread *t = rt_first_thread(); t; t = rt_next_thread(t))
         if (t != own && __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) != 2)
-            rt_thread_tell(t);
+            rt_thread_mark_cleared(t);
     tgt_unlock(&rt.lock);
     tgt_unlock(&rt.threads_lock);
 }
@@ -217,7 +218,7 @@ void fathom_step(void)
 
 /* ---- Environment ---- */
 
-/* What cannot be understood is told and left at its default: the program runs on. */
+/* Report an invalid value and use the default: the program continues. */
 static uint64_t size_asked(const char *variable)
 {
     const char *text = getenv(variable);
@@ -228,13 +229,13 @@ static uint64_t size_asked(const char *variable)
     if (!text || !*text)
         return 0;
     if (end == text || (*end && (!unit || end[1])) || n > MOST_BYTES) {
-        rt_complain(variable, " should be like 64M or 1G");
+        rt_complain(variable, " must be a size such as 64M or 1G");
         return 0;
     }
     return unit ? n << (10 + (unit - units) / 2 * 10) : n;
 }
 
-/* Which of the words it is, counted from 0; -1 when unset or none of them. */
+/* Index of the variable's value in the list of words; -1 when unset or invalid. */
 static int word_asked(const char *variable, const char *const *words, int n, const char *hint)
 {
     const char *text = getenv(variable);
@@ -252,14 +253,14 @@ static int mode_asked(void)
     static const char *const words[] = { "off", "count", "aggregate", "trace", "precise" };
 
     return word_asked("FATHOM_MODE", words, 5,
-                      " should be off, count, aggregate, trace or precise");
+                      " must be off, count, aggregate, trace or precise");
 }
 
 static bool keeps_last(void)
 {
     static const char *const words[] = { "first", "last" };
 
-    return word_asked("FATHOM_KEEP", words, 2, " should be first or last") == 1;
+    return word_asked("FATHOM_KEEP", words, 2, " must be first or last") == 1;
 }
 
 struct format_name {
@@ -291,7 +292,7 @@ static void default_path(const struct format_name *f)
     snprintf(output.path, sizeof output.path, "fathom.%d.%s", (int)getpid(), suffix[f->format]);
 }
 
-/* TEXT is no format that the library writes; its first N bytes may be one that the tool does. */
+/* TEXT is not a format that the library writes; its first N bytes may name one of the tool's. */
 static void refuse(const char *text, size_t n)
 {
     static const char *const of_the_tool[] = { "perfetto", "speedscope", "pprof" };
@@ -302,11 +303,11 @@ static void refuse(const char *text, size_t n)
                         "\"fathom export FILE.fathom -f FORMAT\" to make ", of_the_tool[i]);
             return;
         }
-    rt_complain("FATHOM_PROFILE should be 1, table, compact, json, csv, trace, fathom, "
+    rt_complain("FATHOM_PROFILE must be 1, table, compact, json, csv, trace, fathom, "
                 "collapsed or chrome, not ", text);
 }
 
-/* FORMAT[:PATH]; unknown words are told once and leave measuring off. */
+/* Parse FORMAT[:PATH].  Unrecognized formats are reported once and leave measuring off. */
 static const struct format_name *read_profile(const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -359,12 +360,12 @@ static int start_from_environment(bool traced)
     if (mode < 0 && (traced || getenv("FATHOM_RECORD_DIR")))
         c.mode = FATHOM_MODE_TRACE;
     rc = map_region(&c);
-    if (rc < 0 && c.live_path) { /* no such folder: better without a file than not at all */
+    if (rc < 0 && c.live_path) { /* no such directory: measure without a file */
         c.live_path = NULL;
         rc = map_region(&c);
     }
     if (rc == 0 && mode == FATHOM_MODE_OFF)
-        rt.mode = FATHOM_MODE_OFF; /* in a config 0 means unsaid */
+        rt.mode = FATHOM_MODE_OFF; /* in a config 0 means default */
     return rc;
 }
 
@@ -387,7 +388,7 @@ __attribute__((constructor(150))) static void load(void)
         enable(true);
 }
 
-/* A forked child writes files only, beside its parent's: PATH with its number put in. */
+/* A forked child writes only to files, next to its parent's: PATH with the child's pid inserted. */
 static void own_path(char *path, size_t cap)
 {
     const char *dot = strrchr(output.path, '.'), *slash = strrchr(output.path, '/');
@@ -417,7 +418,8 @@ __attribute__((destructor)) static void unload(void)
         rc = fathom_report(stderr, output.format, NULL);
     }
     rt.head->finished = 1;
-    /* Only what stands in for a lost report goes; a live file that was asked for stays. */
+    /* Remove only the default live file, a fallback for a missing report.  Keep one that the user
+     * asked for. */
     if (rt.live_path[0] && output.at_exit && output.path[0] && rc >= 0 &&
         !getenv("FATHOM_RECORD_DIR") && !getenv("FATHOM_LIVE"))
         unlink(rt.live_path);

@@ -1,12 +1,12 @@
-/* rt_event.c - operations, counters, gauges, frames, flows, pools, contexts, locks: what is
- * measured besides plain zones.  SPDX-License-Identifier: Apache-2.0 */
+/* rt_event.c - operations, counters, gauges, frames, flows, pools, contexts, locks: everything but
+ * plain zones.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
 #include <string.h>
 
 enum { MAX_LABELS = 64 };
 
-/* ---- Small numbers of texts, found without a lock once they exist ---- */
+/* ---- Numbers of names, found without a lock once they exist ---- */
 
 static uint32_t find_name(const char *text)
 {
@@ -24,7 +24,7 @@ static uint32_t find_name(const char *text)
     return found;
 }
 
-/* A label of its own line only while a site has few; the rest share "other". */
+/* A site has at most a few labels with a row of their own; the rest share "other". */
 static uint32_t bounded_label(struct fathom_node_ *parent, uint32_t site_id, const char *text)
 {
     uint32_t label = find_name(text), n = 0;
@@ -71,7 +71,7 @@ static bool is_backend(const struct fathom_node_ *n, const char *backend)
     return *known == *backend;
 }
 
-/* Found by place and the address of the backend's text, but believed by the text itself. */
+/* Look up by site and by the address of the backend's text, then verify the text itself. */
 static struct fathom_node_ *op_node(struct live_thread *t, struct fathom_site *s,
                                     const char *backend)
 {
@@ -101,7 +101,7 @@ struct fathom_op fathom_op_begin_(struct fathom_site *s, uint64_t bytes, const c
     return op;
 }
 
-/* log2 to 0.001: the exponent and a parabola of the rest.  Slopes are all it is for. */
+/* log2 to 0.001: the exponent plus a parabola for the mantissa.  Precise enough for slopes. */
 static double rough_log2(uint64_t bits)
 {
     double f = live_double((bits & 0xfffffffffffffu) | (uint64_t)1023 << 52) - 1;
@@ -109,8 +109,8 @@ static double rough_log2(uint64_t bits)
     return (double)((int64_t)(bits >> 52) - 1023) + f * (1.4232 + f * (-0.5846 + f * 0.1614));
 }
 
-/* What the lines through size, through its logarithm and through time are drawn from.  The
- * sums of 1, ticks and their squares are the node's own. */
+/* Sums for the fits of time over size, of log time over log size and of duration over time.  The
+ * sums of 1, ticks and their squares are those of the node. */
 static void fit(struct live_ext *x, double bytes, double ticks, double seconds)
 {
     rt_fadd(&x->x, bytes);
@@ -143,7 +143,7 @@ static void note_repeat(struct live_ext *x, const struct fathom_op *op)
     tgt_put(&x->key[x->key_at++ % 4], key);
 }
 
-/* Everything before the node is left: a handler with the same operation is then below it. */
+/* Do this before leaving the node: the same operation in a handler is then below it. */
 void fathom_op_end_(struct fathom_op *op)
 {
     struct fathom_node_ *n = op->zone.node;
@@ -153,7 +153,7 @@ void fathom_op_end_(struct fathom_op *op)
 
     if (!t)
         return;
-    if (FATHOM_RARE_(FATHOM_GET_(n->special) & LIVE_TOLD))
+    if (FATHOM_RARE_(FATHOM_GET_(n->special) & LIVE_CLEARED))
         rt_thread_forget(t);
     if (start) {
         FATHOM_PUT_(n->open, 1);
@@ -175,14 +175,14 @@ void fathom_op_end_(struct fathom_op *op)
     FATHOM_PUT_(t->hot.cur, n->parent);
 }
 
-/* The operation moves to another line of the report: it began there. */
+/* Move the operation to another row of the report, as if it had begun there. */
 static void move_op(struct fathom_op *op, struct rt_key *key)
 {
     struct live_thread *t = rt_of(fathom_thread_now_);
     struct fathom_node_ *n = op->zone.node, *to;
 
     if (!t || t->hot.cur != n)
-        return; /* something inside is still open: leave it where it is */
+        return; /* a zone inside is still open: do not move */
     to = rt_child(t, n->parent, key);
     if (!to)
         return;
@@ -225,8 +225,8 @@ static void set_value(struct live_ext *x, double value, bool first)
         tgt_put(&x->high, live_bits(value));
 }
 
-/* A handler that has interrupted an event gets a node of its own (a backend that is no name),
- * so that no sum is changed by two; a report adds them up. */
+/* A handler that interrupts an event uses a node of its own (with a backend number that names
+ * nothing), so that only one of them changes a sum.  Reports add up the nodes. */
 static struct fathom_node_ *event_node(struct live_thread *t, struct fathom_site *s,
                                        const char *label)
 {
@@ -243,7 +243,7 @@ static struct fathom_node_ *event_node(struct live_thread *t, struct fathom_site
     if (n && cached)
         t->hot.cache[fathom_slot_(root, s)] = n;
     if (n && !n->hist && s->kind != LIVE_FRAME && s->kind != LIVE_LOCK_HOLD)
-        tgt_put(&n->hist, rt.no_histogram); /* a report may read it */
+        tgt_put(&n->hist, rt.no_histogram); /* readers may see it */
     return n;
 }
 
@@ -293,7 +293,7 @@ void fathom_event_(struct fathom_site *s, double value, uint64_t id, const char 
         if (s->kind == LIVE_GAUGE)
             set_value(x, value, n->count == 0);
         else
-            bits = x->bytes; /* a trace shows the sum so far */
+            bits = x->bytes; /* a trace shows the running sum */
     }
     tgt_add(&n->count, 1);
     if (is_traced(n, t) && s->kind == LIVE_INSTANT)
@@ -303,7 +303,7 @@ void fathom_event_(struct fathom_site *s, double value, uint64_t id, const char 
     leave(t);
 }
 
-/* ---- Pools: use is of the program, allocations are of the zone they happen in ---- */
+/* ---- Pools: use belongs to the program, allocations to the current zone ---- */
 
 void fathom_pool_(struct fathom_site *s, int64_t bytes)
 {
@@ -332,7 +332,7 @@ void fathom_pool_(struct fathom_site *s, int64_t bytes)
     leave(t);
 }
 
-/* ---- Contexts: nodes without a site, with the context's number ---- */
+/* ---- Contexts: nodes with a context number instead of a site ---- */
 
 static struct live_context *contexts(void)
 {
@@ -445,7 +445,7 @@ void fathom_lock_got(struct fathom_lock *l, struct fathom_zone *z)
     l->held_since = z->node ? rt_ticks() : 0;
 }
 
-/* Held time need not nest with zones, so it is a line of its own below the root. */
+/* Held time need not nest with zones, so it has a row of its own below the root. */
 void fathom_lock_release(struct fathom_lock *l)
 {
     struct fathom_site *s = lock_site(&l->hold, l->name, LIVE_LOCK_HOLD);

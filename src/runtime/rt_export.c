@@ -1,4 +1,4 @@
-/* rt_export.c - fathom_export(): which writer, and the events they share.
+/* rt_export.c - fathom_export(): the table of writers, and the events they share.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_export.h"
 
@@ -51,7 +51,7 @@ static bool is_before(const struct event *a, const struct event *b)
     return a->duration > b->duration;
 }
 
-/* Bottom-up merge: records come nearly sorted, and qsort may call malloc. */
+/* Bottom-up merge sort: records are nearly sorted, and qsort may call malloc. */
 static void merge_runs(struct event *to, const struct event *from, size_t n, size_t width)
 {
     for (size_t at = 0; at < n; at += 2 * width) {
@@ -81,7 +81,7 @@ static void sort_events(struct events *e, struct event *spare)
 int rt_events_take(struct events *e, const struct zone_rows *r)
 {
     struct gather g = { e, r, 0 };
-    size_t threads = r->view.head.n_pages, n = 0; /* a page of records has one */
+    size_t threads = r->view.head.n_pages, n = 0; /* at most one per page of records */
 
     memset(e, 0, sizeof *e);
     live_each_record(&r->view, count_one, &n);

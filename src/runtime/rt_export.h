@@ -1,5 +1,5 @@
-/* rt_export.h - a result as other tools read it.  Each writer is one file; rt_export.c has
- * the table of them.  SPDX-License-Identifier: Apache-2.0 */
+/* rt_export.h - write a result in the formats of other tools.  Each writer is one file;
+ * rt_export.c has the table of writers.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_RUNTIME_RT_EXPORT_H
 #define FATHOM_RUNTIME_RT_EXPORT_H
 
@@ -7,7 +7,7 @@
 #include "runtime/rt_rows.h"
 
 struct event { /* a record, sorted by thread and time */
-    uint32_t task;  /* dense number of its thread in struct events */
+    uint32_t task;  /* index of its thread in struct events */
     uint32_t row;
     uint64_t start, duration; /* ticks */
     uint64_t value;
@@ -27,8 +27,8 @@ struct events {
     void *memory;
     size_t bytes;
 };
-/* The trace records of R, parents before children, as many as one sorts in memory.  0 or
- * FATHOM_E_MEMORY. */
+/* Collect the trace records of R, parents before children, as many as can be sorted in memory.
+ * Returns 0 or FATHOM_E_MEMORY. */
 int rt_events_take(struct events *e, const struct zone_rows *r);
 void rt_events_free(struct events *e);
 

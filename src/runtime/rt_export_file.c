@@ -1,8 +1,8 @@
-/* rt_export_file.c - the .fathom file (docs/format.md), uncompressed: libfathom has no zstd.
+/* rt_export_file.c - write a .fathom file (docs/format.md), uncompressed: libfathom has no zstd.
  *
- * zone_give() produces; this is the taker that numbers what it defines, and a sink that buffers
- * columns and puts them down in whole chunks.  The chunks and their columns are those of
- * store.def.  SPDX-License-Identifier: Apache-2.0 */
+ * zone_give() produces.  This consumer numbers what is defined, and its sink buffers columns and
+ * writes them as complete chunks.  store.def defines the chunks and their columns.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_export.h"
 
 #include <stdio.h>
@@ -14,16 +14,16 @@
 
 enum { FLUSH_BYTES = 1 << 20, MOST_FLOWS = 1 << 20 };
 
-struct table { /* records of one type, waiting */
+struct table { /* buffered records of one type */
     uint32_t records;
-    uint32_t first; /* id of the first that waits */
-    uint64_t total; /* records since the beginning */
+    uint32_t first; /* id of the first buffered record */
+    uint64_t total; /* records so far, including written ones */
     uint64_t last[STORE_MAX_COLUMNS];
     struct rt_out column[STORE_MAX_COLUMNS];
-    struct rt_out text[STORE_MAX_COLUMNS]; /* bytes of a text column, after the lengths */
+    struct rt_out text[STORE_MAX_COLUMNS]; /* bytes of a text column; the lengths precede them */
 };
 
-struct key { /* what a frame, a thread or a tag is known by */
+struct key { /* identifies a frame, a thread or a tag */
     uint32_t a, b;
     uint64_t c;
 };
@@ -38,15 +38,15 @@ struct file {
     struct rt_out *o;
     const struct zone_rows *r;
     struct table table[STORE_TYPES];
-    size_t waiting; /* bytes, about */
+    size_t waiting; /* buffered bytes, approximately */
     struct rt_out body;
     struct ids strings, frames, threads, tags;
-    const char **string; /* by id - 1, as those below */
+    const char **string; /* indexed by id - 1, as are the arrays below */
     struct key *frame, *thread, *tag;
     uint32_t most_tags;
     uint32_t stacks, process;
     uint32_t *room;
-    size_t bytes; /* of the mapping that all of this lies in */
+    size_t bytes; /* of the mapping that holds all of this */
 };
 
 /* ---- Chunks ---- */
@@ -98,7 +98,7 @@ static void put_down(struct file *f, int type)
     rt_out_add(f->o, f->body.data, f->body.n);
 }
 
-/* In the order of store.def: what is defined comes before what uses it. */
+/* Write in the order of store.def: definitions precede uses. */
 static void flush(struct file *f)
 {
     for (int type = 1; type < STORE_TYPES; type++)
@@ -107,7 +107,7 @@ static void flush(struct file *f)
     f->waiting = 0;
 }
 
-/* Add RECORD, a struct of TYPE's kind.  Returns its id when the type defines some. */
+/* Add RECORD, a struct of TYPE's kind.  Returns its id if records of TYPE have ids. */
 static uint32_t put(struct file *f, enum store_type type, const void *record)
 {
     const struct store_chunk *c = &store_chunks[type];
@@ -158,7 +158,7 @@ static uint32_t string_id(struct zone_taker *taker, const char *text)
                &(struct store_string){ { (const unsigned char *)text, strlen(text) } });
 }
 
-/* The id of KEY; *IS_NEW when it has just got one. */
+/* Return the id of KEY.  Sets *IS_NEW if the id is new. */
 static uint32_t key_id(struct ids *ids, struct key *list, struct key key, bool *is_new)
 {
     uint32_t at = (uint32_t)hash_words(key.a, key.b, key.c) & ids->mask;
@@ -211,7 +211,7 @@ static uint32_t metric_id(struct zone_taker *taker)
     return put((struct file *)taker, STORE_metric, &m);
 }
 
-/* When there is no room to know a tag by, the same one is defined again. */
+/* Without room in the table, the same tag is defined again. */
 static uint32_t tag_id(struct zone_taker *taker, uint32_t parent, const char *key,
                        const char *text, uint64_t number)
 {
@@ -227,7 +227,7 @@ static uint32_t tag_id(struct zone_taker *taker, uint32_t parent, const char *ke
     return is_new ? put(f, STORE_tag, &t) : id;
 }
 
-/* Rows are apart by their place in the tree, so each is a stack of its own. */
+/* Rows differ by their place in the tree, so each has a stack of its own. */
 static uint32_t stack_id(struct zone_taker *taker, uint32_t parent, const struct zone_row *w)
 {
     struct file *f = (struct file *)taker;
@@ -330,7 +330,7 @@ static uint64_t flows_of(const struct zone_rows *r)
     return n < MOST_FLOWS ? n : MOST_FLOWS;
 }
 
-struct sizes { /* how much of each there can be */
+struct sizes { /* the maximum number of each */
     size_t strings, frames, threads, tags;
 };
 
@@ -363,7 +363,7 @@ static void lay_out(struct file *f, const struct sizes *n)
     f->room = take_slots(&f->tags, f->room, n->tags);
 }
 
-/* One mapping for all, of which only what is used takes memory. */
+/* One mapping for everything; only the pages in use take memory. */
 static struct file *new_file(struct rt_out *o, const struct zone_rows *r)
 {
     size_t rows = (size_t)r->n + 1;

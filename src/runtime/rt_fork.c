@@ -1,8 +1,7 @@
-/* rt_fork.c - a child after fork measures into a region of its own.
- * The mapping is shared with the parent when it is a file, so the child puts another one over
- * the same addresses at once: every pointer stays good.  Sites, names and the calling
- * thread's tree are kept, with nothing counted; other threads do not exist in the child.
- * SPDX-License-Identifier: Apache-2.0 */
+/* rt_fork.c - after fork, the child measures into a region of its own.  If the mapping is a file,
+ * the parent shares it.  The child immediately maps another region at the same addresses, so every
+ * pointer stays valid.  Sites, names and the calling thread's tree are kept with zero counts;
+ * other threads do not exist in the child.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
 #include <stdio.h>
@@ -12,8 +11,7 @@
 
 #include "target/tgt_fork.h"
 
-/* The pages the child goes on with, copied aside: those that name things, and the tree of
- * the thread that forked. */
+/* Copy the pages that the child keeps: those with names, and the tree of the forking thread. */
 static bool is_kept(uint64_t page, uint8_t kind, const struct live_thread *own)
 {
     switch (kind) {
@@ -42,7 +40,7 @@ static bool keeps(uint64_t page, void *own)
     return is_kept(page, kinds(rt.pool.base)[i], own);
 }
 
-/* What was not kept is zero now: readers must not take it for what it was. */
+/* Pages that were not kept are now zero.  Mark them free for readers. */
 static void forget_lost_pages(uint32_t used, struct live_thread *own)
 {
     uint8_t *kind = kinds(rt.pool.base);
@@ -75,7 +73,7 @@ static void keep_tree(struct live_thread *own)
     rt_thread_reset(own, true);
 }
 
-/* PATH.1234 for the child with pid 1234; the parent's own number is replaced. */
+/* PATH.1234 for the child with pid 1234; it replaces the parent's pid. */
 static void child_path(char *path, size_t cap)
 {
     char stem[RT_PATH];
@@ -89,7 +87,7 @@ static void child_path(char *path, size_t cap)
     snprintf(path, cap, "%s.%d", stem, (int)getpid());
 }
 
-/* The descriptor of the child's own live file; -1 when it has none. */
+/* Open the child's own live file.  Returns its descriptor, or -1 when it has none. */
 static int open_child_file(uint32_t used)
 {
     char path[RT_PATH + 16];
@@ -117,7 +115,7 @@ static void in_child(void)
         return;
     used = tgt_pool_used(&rt.pool);
     if (tgt_pool_renew(&rt.pool, open_child_file(used), keeps, own) < 0) {
-        rt_stop_measuring(); /* nothing rather than into the parent's file */
+        rt_stop_measuring(); /* never write to the parent's file */
         return;
     }
     h->parent_pid = h->pid;

@@ -1,9 +1,8 @@
-/* rt_helper.c - the one background thread, there only while something is traced: it touches
+/* rt_helper.c - the background thread, which runs only while something is traced.  It touches
  * pages before the program's threads need them (a page fault costs as much as forty records),
- * leaves those that are full to the disk when the trace is larger than memory may be, and
- * keeps the clock's rate in the live file fresh.  It takes no signals, holds no lock, and
- * is gone in a forked child, where threads fault their own pages.
- * SPDX-License-Identifier: Apache-2.0 */
+ * evicts full pages to the disk when the trace exceeds its memory limit, and updates the clock's
+ * rate in the live file.  It blocks all signals and holds no lock.  It does not exist in a forked
+ * child, whose threads fault their own pages.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
 #include <fcntl.h>
@@ -23,7 +22,8 @@ enum { AHEAD = 2048, STEP = 256, BUSY_NS = 1000000, IDLE_NS = 64000000 };
 
 static uint32_t running;
 
-/* Adding nothing, but as a write: the page is there afterwards, whoever has taken it. */
+/* Add zero.  The write faults the page in and is harmless if another thread already uses the
+ * page. */
 static void touch(uint64_t page, uint32_t n)
 {
     if (madvise((void *)(uintptr_t)page, (size_t)n * LIVE_PAGE, MADV_POPULATE_WRITE) == 0)
@@ -45,8 +45,8 @@ static uint32_t touch_ahead(uint32_t done, uint32_t next)
     return done;
 }
 
-/* The file has them: out of this process, and on their way to the disk.  Whoever touches one
- * again finds it as it was. */
+/* The file has these pages: unmap them from this process and start writing them to the disk.  A
+ * later access reads them back unchanged. */
 static void leave_to_disk(uint32_t first, uint32_t n)
 {
     uint64_t at = (uint64_t)first * LIVE_PAGE, bytes = (uint64_t)n * LIVE_PAGE;

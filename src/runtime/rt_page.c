@@ -1,8 +1,8 @@
-/* rt_page.c - pages of records: opened, filled, turned when full, folded into histograms.
+/* rt_page.c - pages of records: open, fill, replace when full, fold into histograms.
  *
- * A thread has a scratch page, folded and used again, and in trace mode pages that stay.  The
- * fresh page is opened first, by one instruction, and the full one dealt with afterwards: a
- * signal handler that comes in between writes on, and turns pages itself when it has to.
+ * A thread has a scratch page, which is folded and reused, and in trace mode pages that stay.  One
+ * instruction opens the fresh page; only then is the full one processed.  A signal handler that
+ * runs in between can write to the fresh page, and replaces pages itself when necessary.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
@@ -50,7 +50,7 @@ static uint64_t *histogram_of(struct live_thread *t, struct fathom_node_ *n)
         if (!page)
             tgt_bump(&t->lost[FATHOM_LOST_UNTRACED], 1);
         else if (!tgt_swap_if(&n->hist, 0, page))
-            page = n->hist; /* a handler was faster; a page is lost */
+            page = n->hist; /* a handler was faster: a page is wasted */
     }
     return (uint64_t *)(uintptr_t)(page ? page : rt.no_histogram);
 }
@@ -63,7 +63,7 @@ static void empty_page(uint64_t page)
     for (int i = 0; i < 2 * LIVE_RECORDS; i++)
         tgt_put(&r[i], 0);
 #else
-    memset(r, 0, LIVE_PAGE - LIVE_HEAD); /* readers take words as they come */
+    memset(r, 0, LIVE_PAGE - LIVE_HEAD); /* readers ignore zero words */
 #endif
 }
 
@@ -74,8 +74,8 @@ static bool is_traced(const struct fathom_node_ *n)
     return s && FATHOM_GET_(s->mode) >= FATHOM_MODE_TRACE;
 }
 
-/* How many records a page has, when each is one pair of words; else, or when they last for
- * minutes, 0. */
+/* Number of records in a page whose records all have one pair of words.  0 if a record has two, or
+ * if they last for minutes. */
 static uint64_t count_plain(uint64_t page)
 {
     const uint64_t *r = records_of(page);
@@ -88,7 +88,7 @@ static uint64_t count_plain(uint64_t page)
     return bits >> 24 < LIVE_VALUE ? n : 0;
 }
 
-/* Records of traced sites that found no trace page. */
+/* Count records of traced sites that had no trace page. */
 static uint64_t count_dropped(uint64_t page)
 {
     const uint64_t *r = records_of(page), *end = r + 2 * LIVE_RECORDS;
@@ -108,8 +108,8 @@ static uint64_t count_dropped(uint64_t page)
     return n;
 }
 
-/* A record that is longer than any bucket, or takes two pairs of words.  Returns how many words
- * it has beyond its own. */
+/* Add a record that is longer than any bucket or takes two pairs of words.  Returns how many extra
+ * words it has. */
 static int add_long(uint64_t *hist, const uint64_t *r)
 {
     uint64_t d = r[1] >> 24;
@@ -122,7 +122,7 @@ static int add_long(uint64_t *hist, const uint64_t *r)
     return 2;
 }
 
-/* Like records come in runs: the histogram is looked up when the node changes. */
+/* Equal nodes come in runs: look up the histogram only when the node changes. */
 static void add_to_histograms(struct live_thread *t, uint64_t page)
 {
     const uint64_t *r = records_of(page), *end = r + 2 * LIVE_RECORDS;
@@ -194,7 +194,7 @@ static uint32_t count_records(uint64_t page)
     return n;
 }
 
-/* The oldest trace page, to be written over: its values stay in the histograms. */
+/* Reuse the oldest trace page.  Its values stay in the histograms. */
 static uint64_t oldest_page(struct live_thread *t)
 {
     uint64_t page = FATHOM_GET_(t->oldest), next = page ? chunk_at(page)->next : 0;
@@ -208,8 +208,8 @@ static uint64_t oldest_page(struct live_thread *t)
     return page;
 }
 
-/* A thread that keeps its last records needs two pages to write over the older one, even when
- * others have taken all. */
+/* A thread that keeps its last records needs two pages, so that it can overwrite the older one,
+ * even when other threads have taken all. */
 static bool needs_pages(struct live_thread *t)
 {
     uint64_t page = FATHOM_GET_(t->oldest);
@@ -232,7 +232,7 @@ static uint64_t trace_page(struct live_thread *t)
     return rt.keep_last ? oldest_page(t) : 0;
 }
 
-/* An empty page that was not needed after all, or is not any more. */
+/* Return an empty page that is not needed. */
 static void give_back(struct live_thread *t, uint64_t page)
 {
     bool trace = chunk_at(page)->trace;
@@ -248,7 +248,7 @@ static void give_back(struct live_thread *t, uint64_t page)
     }
 }
 
-/* No more room for records: the thread goes on with its histograms only. */
+/* No room for more records: the thread continues with histograms only. */
 static void give_up_trace(struct live_thread *t)
 {
     __atomic_store_n(&t->trace_full, 1, __ATOMIC_RELAXED);
@@ -262,7 +262,7 @@ static void give_up_trace(struct live_thread *t)
         }
 }
 
-/* ---- Turning ---- */
+/* ---- Replacing full pages ---- */
 
 static void demote_busiest(struct live_thread *t, uint64_t page)
 {
@@ -274,7 +274,7 @@ static void demote_busiest(struct live_thread *t, uint64_t page)
     if (rt.budget <= 0 || took == now ||
         (double)(LIVE_RECORDS * rt.head->cost[0].pair) < rt.budget * (double)took)
         return;
-    for (int i = 0; i < LIVE_RECORDS; i++) { /* Boyer-Moore: the site of most records */
+    for (int i = 0; i < LIVE_RECORDS; i++) { /* the most frequent site */
         uint32_t id = r[2 * i] ? rt_record_node(r[2 * i + 1])->site_id : 0;
 
         if (half == 0)
@@ -285,8 +285,8 @@ static void demote_busiest(struct live_thread *t, uint64_t page)
         rt_site_demote(best);
 }
 
-/* Whether this is a handler that has interrupted a record's being written: taken, but not yet
- * put down. */
+/* Whether this is a handler that interrupted the writing of a record: its slot is taken but not
+ * yet filled. */
 static bool is_nested(const struct live_thread *t, const struct fathom_node_ *n)
 {
     const struct fathom_node_ *cur = FATHOM_GET_(t->hot.cur);
@@ -306,7 +306,7 @@ void rt_fold_waiting(struct live_thread *t)
     }
 }
 
-/* A full scratch page: to the histograms, now or when nothing of it can still be on its way. */
+/* Fold a full scratch page, now or later when none of its records can still be in progress. */
 static void finish_page(struct live_thread *t, uint64_t page, bool nested)
 {
     for (int i = 0; nested && i < LIVE_SPARES; i++)
@@ -318,8 +318,8 @@ static void finish_page(struct live_thread *t, uint64_t page, bool nested)
         rt_fold_waiting(t);
 }
 
-/* Memory is out: the one scratch page is folded where it is.  A handler's record that comes
- * meanwhile has no place. */
+/* Out of memory: fold the only scratch page in place.  A record that a handler writes meanwhile is
+ * dropped. */
 static bool turn_in_place(struct live_thread *t, bool nested)
 {
     uint64_t *ring = &t->hot.ring[0], page = rt_ring_page(FATHOM_GET_(*ring));
@@ -333,8 +333,8 @@ static bool turn_in_place(struct live_thread *t, bool nested)
     return true;
 }
 
-/* Open FRESH in place of the full page, which is returned; or LIVE_NO_PAGE when a handler has
- * just opened one. */
+/* Open FRESH in place of the full page and return the full one.  Returns LIVE_NO_PAGE when a
+ * handler has just opened another. */
 #define LIVE_NO_PAGE UINT64_MAX
 static uint64_t open_page(uint64_t *ring, uint64_t fresh)
 {
@@ -348,7 +348,7 @@ static uint64_t open_page(uint64_t *ring, uint64_t fresh)
     return rt_ring_page(next);
 }
 
-/* Make room in a ring whose page is full.  False: there is none to be had. */
+/* Make room in a ring whose page is full.  Returns false when there is no page. */
 static bool turn_page(struct live_thread *t, int which, bool nested)
 {
     uint64_t *ring = &t->hot.ring[which];
@@ -377,8 +377,8 @@ static bool turn_page(struct live_thread *t, int which, bool nested)
     return true;
 }
 
-/* A failed take leaves the ring's word further on in the head of the next page: back to its
- * start, so that handlers inside handlers do not run out of it. */
+/* A failed take advances the ring's word within the head of the next page.  Reset it to the start
+ * of the head, so that nested handlers cannot move it past the head. */
 static void step_back(uint64_t *ring)
 {
     uint64_t next = FATHOM_GET_(*ring);
@@ -387,7 +387,7 @@ static void step_back(uint64_t *ring)
         tgt_swap_if(ring, next, next - next % LIVE_PAGE);
 }
 
-/* Put a record of one or two pairs of words down, turning the page when it is full. */
+/* Write a record of one or two pairs of words; replace the page when it is full. */
 static void put_record(struct live_thread *t, struct fathom_node_ *n, uint64_t start,
                        uint64_t word, const uint64_t *second)
 {

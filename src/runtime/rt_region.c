@@ -1,5 +1,5 @@
-/* rt_region.c - the mapping everything measured lives in: pages, text, small numbers.
- * Callers hold rt.lock where rt.h says so; rt_page takes no lock it would have to wait for.
+/* rt_region.c - the mapping that holds all measurements: pages, text, small numbers.  Callers hold
+ * rt.lock where rt.h requires it; rt_page never waits for a lock.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
@@ -82,7 +82,7 @@ uint32_t rt_text(const char *text)
     ref = rt.string_page * LIVE_PAGE + rt.string_at;
     to = (char *)(uintptr_t)(rt.pool.base + ref);
     memcpy(to, text, n);
-    rt.string_at += (uint32_t)n + 1; /* the page is zeroed: the NUL is there */
+    rt.string_at += (uint32_t)n + 1; /* the page is zeroed: the text ends with a NUL */
     return ref;
 }
 
@@ -133,7 +133,7 @@ bool rt_region_on_disk(const char *path)
     return statfs(folder, &fs) == 0 && (uint32_t)fs.f_type != TMPFS && (uint32_t)fs.f_type != RAMFS;
 }
 
-/* The descriptor of the live file, -1 when none is asked for; -2 when it cannot be had. */
+/* Open the live file.  Returns its descriptor, -1 when none is requested, -2 on failure. */
 static int open_file(const struct rt_region_config *c)
 {
     int fd;
@@ -192,6 +192,6 @@ int rt_region_map(const struct rt_region_config *c)
     h->contexts_page = (uint32_t)((rt_page(LIVE_CONTEXTS) - rt.pool.base) / LIVE_PAGE);
     rt.no_histogram = rt_page(LIVE_OTHER);
     rt_clock_init(h);
-    memcpy(h->magic, LIVE_MAGIC, 8); /* last: now it can be read */
+    memcpy(h->magic, LIVE_MAGIC, 8); /* last: readers accept the region from now on */
     return 0;
 }

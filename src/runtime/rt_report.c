@@ -1,4 +1,4 @@
-/* rt_report.c - the table people see at exit, and its short form for logs.
+/* rt_report.c - the table printed at exit, and its compact form for logs.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_report.h"
 
@@ -50,7 +50,7 @@ struct line {
     bool slowest, section;
 };
 
-/* Two tables: where the time went, and what was counted. */
+/* Titles of the two tables: times and counted values. */
 static const char *const titles[2][COLUMNS] = {
     { "operation", "count", "avg", "total", "self", "%", "p99", "throughput", "backend" },
     { "value", "count", "last or sum", "least", "most", "", "", "", "kind" } };
@@ -163,7 +163,7 @@ static uint32_t slowest_row(const struct zone_rows *r, const char *context)
 struct table {
     const struct zone_rows *r;
     const char *context;
-    int which; /* of titles */
+    int which; /* index into titles */
     size_t width[COLUMNS];
 };
 
@@ -200,7 +200,7 @@ static void pad(struct rt_out *o, size_t n)
 
 static void print_line(struct rt_out *o, const struct table *t, const struct line *l)
 {
-    size_t owed = 0; /* spaces before the next cell that is not empty */
+    size_t owed = 0; /* spaces to print before the next non-empty cell */
 
     for (int c = 0; c < COLUMNS; c++) {
         size_t n = columns_of(l->cell[c]);
@@ -241,7 +241,7 @@ static void print_titles(struct rt_out *o, const struct table *t)
     rt_out_str(o, "\n");
 }
 
-/* Parents before children, the longest first. */
+/* Parents before children, longest first. */
 static bool print_table(struct rt_out *o, struct table *t)
 {
     const struct zone_rows *r = t->r;
@@ -281,7 +281,7 @@ static void print_quality(struct rt_out *o, const struct zone_rows *r)
 {
     double share = r->all_ns > 0 ? 100 * r->overhead_ns / (r->all_ns + r->overhead_ns) : 0;
 
-    rt_out_printf(o, "\nmeasuring took %s (%.2f %%), taken off above;", human_ns(r->overhead_ns).s,
+    rt_out_printf(o, "\nmeasuring took %s (%.2f %%), subtracted above;", human_ns(r->overhead_ns).s,
                   share);
     rt_out_printf(o, " clock %s\n", r->view.head.clock == LIVE_TICKS ? "tsc" : "monotonic");
     for (int c = 0; c < FATHOM_LOST_CAUSES; c++)
@@ -309,7 +309,7 @@ void rt_report_table(struct rt_out *o, const struct zone_rows *r, const char *co
     some = print_table(o, &times);
     some |= print_table(o, &values);
     if (!some) {
-        rt_out_str(o, "\nnothing was measured: is anything marked, and was it enabled?\n");
+        rt_out_str(o, "\nno zones were measured: does the program have any, enabled?\n");
         return;
     }
     print_quality(o, r);

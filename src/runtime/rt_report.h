@@ -12,7 +12,7 @@ void rt_report_csv(struct rt_out *o, const struct zone_rows *r, const char *cont
 
 extern const char *const rt_kind_name[LIVE_SITE_KINDS];
 extern const char *const rt_loss_name[FATHOM_LOST_CAUSES];
-/* Rows worth a line, in an order: by tree with the costliest first. */
+/* Walk the rows in the order of the report: children after their parent, most expensive first. */
 uint32_t rt_report_next(const struct zone_rows *r, uint32_t row); /* preorder; LIVE_NO_NODE */
 bool rt_report_shows(const struct zone_rows *r, uint32_t row, const char *context);
 

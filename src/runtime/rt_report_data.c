@@ -1,5 +1,5 @@
-/* rt_report_data.c - the report for programs: JSON and CSV, and the calls of fathom.h that
- * hand it out.  SPDX-License-Identifier: Apache-2.0 */
+/* rt_report_data.c - the report for programs: JSON, CSV, and the functions of fathom.h that return
+ * it.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_report.h"
 
 #include <limits.h>
@@ -234,7 +234,8 @@ static void to_stat(const struct zone_rows *r, uint32_t i, struct fathom_stat *s
         w->count > w->untimed ? (double)w->min_ticks * r->ns_per_tick : 0 };
 }
 
-/* Visiting by falling self time without memory of its own: the next smaller each time. */
+/* Visit in order of decreasing self time without allocating: search for the next smaller each
+ * time. */
 static uint32_t next_by_self(const struct zone_rows *r, uint32_t after, const char *context)
 {
     uint32_t best = LIVE_NO_NODE;

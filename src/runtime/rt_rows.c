@@ -20,8 +20,7 @@ void rt_complain(const char *what, const char *about)
         return;
 }
 
-/* While measuring is off nothing is added, and two results are the same: the cost of a zone is
- * not measured again then. */
+/* While measuring is off, do not measure the cost of a zone again: two results must be equal. */
 int rt_rows_take(struct zone_rows *r, bool per_thread)
 {
     int rc;

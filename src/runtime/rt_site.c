@@ -1,6 +1,6 @@
-/* rt_site.c - the places that can be measured, and which of them are.
- * A site's mode word is what the inlined code looks at; it is worked out here from the mode
- * for all, the rules by pattern, and demotion.  SPDX-License-Identifier: Apache-2.0 */
+/* rt_site.c - sites, and which of them are on.  Inlined code tests the mode word of a site.  This
+ * file computes it from the global mode, the rules by pattern, and demotion.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
 #include <link.h>
@@ -21,7 +21,7 @@ struct live_site *rt_site(uint32_t id)
            (id - 1) % LIVE_SITES_PER_PAGE;
 }
 
-/* * stands for any run of characters; no other letter is special. */
+/* * matches any run of characters; no other character is special. */
 static bool matches(const char *pattern, const char *text)
 {
     const char *star = NULL, *again = NULL;
@@ -122,7 +122,7 @@ static struct live_site *new_site(uint32_t *id)
     return rt_site(*id);
 }
 
-/* The same place again, after its library was unloaded and loaded: keep its number. */
+/* The same site after its library was unloaded and loaded again: keep its number. */
 static uint32_t known_site(const struct fathom_site *s)
 {
     for (uint32_t id = 1; id <= rt.head->n_sites; id++) {
@@ -176,7 +176,7 @@ bool rt_site_usable(struct fathom_site *s)
     return FATHOM_GET_(s->mode) & 1; /* 1 or 3 */
 }
 
-/* What a node does at its end follows from its site; run by whoever changes the site. */
+/* The site determines what a node does at its end.  Called by whoever changes the site. */
 void rt_node_refresh(struct fathom_node_ *n, struct live_thread *t)
 {
     const struct live_site *l = rt_site(n->site_id);
@@ -187,7 +187,7 @@ void rt_node_refresh(struct fathom_node_ *n, struct live_thread *t)
     trace = FATHOM_GET_(l->mode) >= FATHOM_MODE_TRACE &&
             !__atomic_load_n(&t->trace_full, __ATOMIC_RELAXED);
     FATHOM_PUT_(n->ring, &t->hot.ring[trace]);
-    FATHOM_PUT_(n->special, rt_site_special(l) | (rt_was_cleared(t) ? LIVE_TOLD : 0));
+    FATHOM_PUT_(n->special, rt_site_special(l) | (rt_was_cleared(t) ? LIVE_CLEARED : 0));
 }
 
 bool rt_sites_traced(void)
@@ -265,7 +265,7 @@ int fathom_sample(const char *pattern, uint32_t every)
     return add_rule(pattern, -1, every ? every : 1);
 }
 
-/* Sites of libraries loaded before the start wait in this list of arrays. */
+/* Arrays of sites of libraries that were loaded before the start. */
 enum { MAX_ARRAYS = 512 };
 static struct array { struct fathom_site *from, *to; } arrays[MAX_ARRAYS];
 static uint32_t n_arrays;
@@ -284,7 +284,7 @@ void fathom_sites_add_(struct fathom_site *from, struct fathom_site *to)
     tgt_lock(&rt.lock);
     for (uint32_t i = 0; i < n_arrays; i++)
         if (arrays[i].from == from && arrays[i].to == to)
-            goto out; /* every file of a library says it */
+            goto out; /* every file of a library registers it */
     if (n_arrays < MAX_ARRAYS)
         arrays[n_arrays++] = (struct array){ from, to };
     for (struct fathom_site *s = from; s < to; s++)
@@ -334,7 +334,7 @@ static int find_image(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* A library goes: its sites' memory may come back as another one's. */
+/* A library is unloaded.  The memory of its sites may be reused by another library. */
 void fathom_sites_remove_(const void *from, const void *to)
 {
     uintptr_t lo = (uintptr_t)from, hi = (uintptr_t)to;
@@ -366,7 +366,7 @@ void fathom_sites_remove_(const void *from, const void *to)
     tgt_unlock(&rt.lock);
 }
 
-/* Sites by name live in pages of their own; looked for by walking, as they are few. */
+/* Sites created by name are in pages of their own.  They are few, so a linear search finds them. */
 struct fathom_site *fathom_site_get(const char *name, const char *group, const char *file,
                                     uint32_t line, int kind)
 {

@@ -1,6 +1,6 @@
-/* rt_thread.c - a thread's part of the region: made at its first zone, and when the thread
- * ends added to the ended threads of the same name, so that many short threads take no more
- * room than one.  SPDX-License-Identifier: Apache-2.0 */
+/* rt_thread.c - a thread's part of the region.  It is created at the thread's first zone.  When
+ * the thread ends, it is merged into the ended threads of the same name, so that many short
+ * threads take no more room than one.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 static pthread_key_t thread_key;
 static bool have_key;
-static __thread bool gone; /* the thread's end has been dealt with: measure nothing more */
+static __thread bool gone; /* the thread has ended: measure nothing more */
 
 static struct live_thread *thread_at(uint64_t address)
 {
@@ -35,7 +35,7 @@ static uint64_t next_page(uint64_t page)
     return ((struct live_slot0 *)(uintptr_t)page)->next;
 }
 
-/* A page of an ended thread, or a new one at the head of the list. */
+/* Reuse the page of an ended thread, or add a new one at the head of the list. */
 static struct live_thread *take_thread(void)
 {
     struct live_thread *t;
@@ -106,7 +106,7 @@ struct live_thread *rt_thread(void)
 
     if (t || !rt.head)
         return t;
-    if (gone) { /* a destructor that runs after ours */
+    if (gone) { /* called by a destructor that runs after ours */
         rt_lose(FATHOM_LOST_THREAD, 1);
         return NULL;
     }
@@ -121,7 +121,7 @@ struct live_thread *rt_thread(void)
         tgt_unlock(&rt.lock);
     }
     __atomic_store_n(&t->state, 1, __ATOMIC_RELEASE);
-    fathom_thread_now_ = &t->hot; /* a handler's own, made meanwhile, stays in the report */
+    fathom_thread_now_ = &t->hot; /* one that a handler created meanwhile stays in the report */
     if (have_key)
         pthread_setspecific(thread_key, t);
     return t;
@@ -144,7 +144,7 @@ void fathom_thread_name(const char *name)
     tgt_unlock(&rt.lock);
 }
 
-/* ---- Forgetting ---- */
+/* ---- Clearing ---- */
 
 static void zero_words(uint64_t address, size_t bytes)
 {
@@ -168,12 +168,12 @@ static void zero_node(struct fathom_node_ *n, struct live_thread *t)
         zero_words(n->ext, sizeof(struct live_ext));
 }
 
-/* Not while somebody reads: pages that stay hold records from before the clear, and readers
- * leave those out.  The list is taken off first and the ring's page after it: what a handler
- * opens meanwhile hangs on the one or begins the other. */
+/* Free nothing while somebody reads: remaining pages hold records from before the clear, and
+ * readers skip those.  Detach the list first, then the ring's page: a page that a handler opens
+ * meanwhile is appended to the detached list or starts a new one. */
 static void free_trace(struct live_thread *t, bool locked)
 {
-    bool free = tgt_lock_try(&rt.lock); /* a handler may be here: never wait */
+    bool free = tgt_lock_try(&rt.lock); /* this may be a handler: never wait */
     uint64_t page;
 
     if (!free || (!locked && !tgt_lock_try(&rt.threads_lock))) {
@@ -210,15 +210,15 @@ void rt_thread_refresh(struct live_thread *t)
     each_node(t, rt_node_refresh);
 }
 
-static void tell_node(struct fathom_node_ *n, struct live_thread *t)
+static void mark_node(struct fathom_node_ *n, struct live_thread *t)
 {
     (void)t;
-    __atomic_fetch_or(&n->special, LIVE_TOLD, __ATOMIC_RELAXED);
+    __atomic_fetch_or(&n->special, LIVE_CLEARED, __ATOMIC_RELAXED);
 }
 
-void rt_thread_tell(struct live_thread *t)
+void rt_thread_mark_cleared(struct live_thread *t)
 {
-    each_node(t, tell_node);
+    each_node(t, mark_node);
 }
 
 static void zero_records(uint64_t page)
@@ -304,7 +304,7 @@ static void add_hist(struct fathom_node_ *to, struct fathom_node_ *from)
 
     if (!from->hist || from->hist == rt.no_histogram)
         return;
-    if (!to->hist) { /* hand the page over */
+    if (!to->hist) { /* pass the page on */
         __atomic_store_n(&to->hist, from->hist, __ATOMIC_RELEASE);
         from->hist = 0;
         return;
@@ -322,7 +322,7 @@ static void add_node(struct live_thread *t, struct fathom_node_ *to, struct fath
     tgt_add(&to->count, from->count);
     tgt_add(&to->total, from->total);
     if (from->total > to->open)
-        tgt_put(&to->open, from->total); /* an ended one has none open: the most of one thread */
+        tgt_put(&to->open, from->total); /* ended: here the maximum of one thread */
     if (from->min < to->min)
         tgt_put(&to->min, from->min);
     if (from->max > to->max)
@@ -335,7 +335,7 @@ static void add_node(struct live_thread *t, struct fathom_node_ *to, struct fath
         add_ext((struct live_ext *)(uintptr_t)to->ext, (struct live_ext *)(uintptr_t)from->ext);
 }
 
-/* Preorder without recursion; a node's `open` becomes where it went. */
+/* Preorder without recursion.  The `open` word of a node then holds where it was merged. */
 static void add_tree(struct live_thread *to, struct live_thread *from)
 {
     struct fathom_node_ *root = node_at(from->root), *n = root;
@@ -449,7 +449,7 @@ static void thread_end(void *arg)
     to = ended_of(t->name);
     if (!to) {
         tgt_unlock(&rt.threads_lock);
-        return; /* stays as it is: its room is lost, its data is not */
+        return; /* leave it as it is: this costs room, but no data */
     }
     if (to->epoch != t->epoch)
         rt_thread_reset(to, true);
@@ -460,7 +460,7 @@ static void thread_end(void *arg)
         tgt_add(&to->lost[i], t->lost[i]);
     tgt_lock(&rt.lock);
     free_pages(t);
-    __atomic_store_n(&t->node_page, 0, __ATOMIC_RELEASE); /* nobody walks what is free */
+    __atomic_store_n(&t->node_page, 0, __ATOMIC_RELEASE); /* nobody walks freed pages */
     t->root = t->ext_page = t->oldest = t->hot.ring[0] = t->hot.ring[1] = 0;
     tgt_unlock(&rt.lock);
     __atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);

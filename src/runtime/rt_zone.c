@@ -1,8 +1,8 @@
-/* rt_zone.c - the long ways of a zone: a call path met for the first time, sites that count,
- * sample or fence.  The short way is inlined from fathom.h, full pages are in rt_page.c.
+/* rt_zone.c - slow paths of a zone: a new call path, and sites that count, sample or fence.  The
+ * fast path is inlined from fathom.h; rt_page.c handles full pages.
  *
- * A signal handler may run anywhere here and do the same: slots are taken and lists changed
- * by one instruction each.  At worst a path has two nodes, and a report adds them up.
+ * A signal handler may run anywhere here and do the same, so taking a slot and changing a list are
+ * one instruction each.  At worst a path has two nodes, and reports add them up.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
@@ -15,7 +15,7 @@ static struct fathom_node_ *node_at(uint64_t address)
     return (struct fathom_node_ *)(uintptr_t)address;
 }
 
-/* Whole pages of nodes or extras belong to one thread and are linked through slot 0. */
+/* Each page of nodes or extras belongs to one thread.  Pages are linked through slot 0. */
 static uint64_t new_page(struct live_thread *t, enum live_kind kind, uint64_t *list)
 {
     uint64_t page = rt_page_take();
@@ -43,7 +43,8 @@ static uint64_t take_slot(struct live_thread *t, enum live_kind kind)
             at = new_page(t, kind, nodes ? &t->node_page : &t->ext_page);
             if (!at)
                 return 0;
-            tgt_put(next, at + 2 * bytes); /* over a handler's page: its other slots stay empty */
+            /* This may replace a handler's page, whose other slots then stay empty. */
+            tgt_put(next, at + 2 * bytes);
             return at + bytes;
         }
     } while (!tgt_swap_if(next, at, at + bytes));
@@ -70,7 +71,7 @@ struct fathom_node_ *rt_node_new(struct live_thread *t, struct fathom_node_ *par
     FATHOM_PUT_(n->site, key->site);
     seq = __atomic_add_fetch(&rt.head->n_nodes, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&n->seq, seq, __ATOMIC_RELEASE);
-    rt_node_refresh(n, t); /* after it can be seen: a change of mode finds it or is found */
+    rt_node_refresh(n, t); /* after publishing the node: no change of mode is missed */
     if (parent)
         do
             n->sibling = parent->child;
@@ -91,7 +92,7 @@ struct fathom_node_ *rt_child(struct live_thread *t, struct fathom_node_ *parent
     for (n = node_at(parent->child); n; n = node_at(n->sibling)) {
         if (is_key(n, key)) {
             if (key->site && FATHOM_GET_(n->site) != key->site)
-                FATHOM_PUT_(n->site, key->site); /* its library is back */
+                FATHOM_PUT_(n->site, key->site); /* its library was loaded again */
             return n;
         }
     }
@@ -111,7 +112,7 @@ struct fathom_node_ *fathom_child_(struct fathom_thread_ *hot, struct fathom_sit
 struct live_ext *rt_ext(struct live_thread *t, struct fathom_node_ *n)
 {
     if (!n->ext)
-        tgt_swap_if(&n->ext, 0, take_slot(t, LIVE_EXTRAS)); /* not if a handler was faster */
+        tgt_swap_if(&n->ext, 0, take_slot(t, LIVE_EXTRAS)); /* unless a handler was faster */
     return (struct live_ext *)(uintptr_t)n->ext;
 }
 
@@ -125,7 +126,7 @@ static uint64_t random_next(struct live_thread *t)
     return t->random;
 }
 
-/* Whether this call of a sampled site is timed: the gaps are random, N on average. */
+/* Whether to time this call of a sampled site.  The gaps are random with mean N. */
 static bool is_turn(struct live_thread *t, struct fathom_node_ *n, struct live_ext *x)
 {
     uint32_t every;
@@ -161,7 +162,7 @@ struct fathom_zone rt_begin(struct live_thread *t, struct fathom_node_ *n)
     return z;
 }
 
-/* A site that is new, or a thread that is. */
+/* A new site, or a new thread. */
 static struct fathom_zone begin_first(struct fathom_site *s)
 {
     struct fathom_zone none = { NULL, 0 };
@@ -205,7 +206,7 @@ void fathom_end_(struct fathom_zone *z)
 
     if (!t)
         return;
-    if (FATHOM_RARE_(FATHOM_GET_(n->special) & LIVE_TOLD))
+    if (FATHOM_RARE_(FATHOM_GET_(n->special) & LIVE_CLEARED))
         rt_thread_forget(t);
     FATHOM_PUT_(n->open, 1);
     FATHOM_ORDER_();

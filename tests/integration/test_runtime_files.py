@@ -56,7 +56,7 @@ class Exports(unittest.TestCase):
 
     def test_an_unknown_format_is_told_and_the_program_runs(self):
         done = run(program("rt-env"), env={**os.environ, "FATHOM_PROFILE": "nonsense:x"})
-        self.assertIn("should be 1, table, compact, json", done.stderr)
+        self.assertIn("must be 1, table, compact, json", done.stderr)
 
     def test_settings_that_cannot_be_understood_are_told(self):
         for name in ("FATHOM_MODE", "FATHOM_KEEP", "FATHOM_MEMORY", "FATHOM_DISK"):
@@ -69,7 +69,7 @@ class Exports(unittest.TestCase):
     def test_mode_off_measures_nothing(self):
         done = run(program("rt-env"),
                    env={**os.environ, "FATHOM_PROFILE": "1", "FATHOM_MODE": "off"})
-        self.assertIn("nothing was measured", done.stderr)
+        self.assertIn("no zones were measured", done.stderr)
 
     def test_json(self):
         data = json.loads(self.write("json").read_text())
