@@ -1,7 +1,7 @@
-/* fuzz_cfi.c - the unwinder's readers.  The first byte says what the rest is: an ELF image, the
- * bytes of .eh_frame or of .debug_frame (x86_64 or aarch64), or a cache file, whose checksum is
- * put right so that the checks behind it are reached.  What comes out is looked up and walked.
- * SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_cfi.c - the unwinder's readers.  The first byte selects the type of the rest: an ELF image,
+ * .eh_frame or .debug_frame (x86_64 or aarch64), or a cache file.  The checksum of a cache file is
+ * corrected, so that the checks after it are reached.  The resulting table is used for lookups and
+ * walks.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +24,10 @@ static void use_body(const struct unw_body *b)
         if (row && (row->rule) < b->header->n_rules)
             sum += b->rules[row->rule].cfa;
     }
-    __asm__ volatile("" : : "r"(sum)); /* the loads must not be left out */
+    __asm__ volatile("" : : "r"(sum)); /* keep the compiler from removing the loads */
 }
 
-/* A table goes through the form it has on disk and back. */
+/* Give a table the checksum of a cache file and read it back. */
 static void write_and_read(const struct unw_body *b)
 {
     struct unw_header *h = (struct unw_header *)b->header;

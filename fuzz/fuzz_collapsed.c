@@ -1,4 +1,4 @@
-/* fuzz_collapsed.c - collapsed stacks read, drawn and written.
+/* fuzz_collapsed.c - collapsed stacks, read and written in every format.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 

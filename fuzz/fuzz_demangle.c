@@ -1,4 +1,4 @@
-/* fuzz_demangle.c - demangled names: bounded time, memory and output.
+/* fuzz_demangle.c - the demangler: time, memory and output are bounded.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* fuzz_doctor.c - an ELF file of anyone's making, asked how it was built.
+/* fuzz_doctor.c - `fathom doctor` on an arbitrary ELF file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* fuzz_dwarf.c - debug sections of anyone's making.  The input is a list of sections, each
- * a kind, a 16-bit size and bytes; an ELF file is put around them, so that the search spends
- * itself on DWARF.  SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_dwarf.c - arbitrary debug sections.  The input is a list of sections, each with a kind, a
+ * 16-bit size and bytes.  They are wrapped in a valid ELF file, so that the fuzzer spends its time
+ * on DWARF.  SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* fuzz_elf.c - an ELF file of anyone's making, asked about its addresses.
+/* fuzz_elf.c - address lookups in an arbitrary ELF file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdlib.h>

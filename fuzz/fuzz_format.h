@@ -1,5 +1,5 @@
-/* fuzz_format.h - a fuzz target for one importer: what it makes of any bytes must be a profile
- * that every exporter can write, or a refusal.  SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_format.h - a fuzz target for one importer.  For any input, the importer must either fail or
+ * return a profile that every exporter can write.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FUZZ_FORMAT_H
 #define FATHOM_FUZZ_FORMAT_H
 
@@ -26,8 +26,8 @@ static void fuzz_write(const struct format *f, const struct profile *p)
     out_close(&o, NULL);
 }
 
-/* A search writes one format, chosen by the bytes, so that most of its time goes into reading;
- * a replay of the kept inputs writes all. */
+/* A fuzzing run writes one format, selected by the input, so that it spends most of its time on
+ * reading.  A replay of the corpus writes all formats. */
 static void fuzz_write_some(const struct profile *p, const uint8_t *data, size_t size)
 {
     size_t n = 0, sum = 0;

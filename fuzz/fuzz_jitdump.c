@@ -1,4 +1,4 @@
-/* fuzz_jitdump.c - a jitdump of anyone's making.  SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_jitdump.c - arbitrary jitdump files.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdlib.h>
 

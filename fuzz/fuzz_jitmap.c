@@ -1,4 +1,4 @@
-/* fuzz_jitmap.c - a perf map, and the kernel's list, of anyone's making.
+/* fuzz_jitmap.c - arbitrary perf maps and kallsyms lists.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* fuzz_json.c - the JSON reader over any bytes.  SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_json.c - the JSON reader on arbitrary bytes.  SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* fuzz_live.c - the region of libfathom, as the tool reads it from a file.
+/* fuzz_live.c - a region of libfathom, as the tool reads it from a live file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static void visit(const struct live_record *r, void *arg)
     *(uint64_t *)arg += r->start + r->duration + r->node;
 }
 
-/* Pages want to be aligned as in a mapping. */
+/* The region must be page-aligned, as in a mapping. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct zone_rows r;

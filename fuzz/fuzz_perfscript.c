@@ -1,4 +1,4 @@
-/* fuzz_perfscript.c - output of perf script, read and written in every format.
+/* fuzz_perfscript.c - the output of perf script, read and written in every format.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz_format.h"
 

@@ -1,11 +1,11 @@
-/* fuzz_ring.c - bytes as the kernel's rings would hold them: the decoder, and all that is done
- * with the records.  SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_ring.c - arbitrary contents of a perf ring: the decoder and the processing of its records.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <string.h>
 
 #include "perf/perf_engine.h"
 
-/* The first byte chooses the layout. */
+/* The first byte selects the record layout. */
 static struct perf_attr attr_of(uint8_t choice)
 {
     struct perf_attr a = { .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |

@@ -1,5 +1,5 @@
-/* fuzz_store.c - any bytes as a .fathom file: read, written again, read again, dumped.  Most
- * changed bytes fail a checksum, so the input is also tried with its checksums put right.
+/* fuzz_store.c - arbitrary bytes as a .fathom file: read, write, read again, dump.  Most changed
+ * bytes fail a checksum, so the input is also tried with corrected checksums.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void try(const uint8_t *data, size_t size)
     struct store_damage d = { 0 };
 
     if (store_is(data, size) && data[6] == 1) {
-        /* Whatever is in the file, nothing reaches the model that it must refuse. */
+        /* The reader must not send anything to the model that the model refuses. */
         must(store_read(data, size, profile_sink(p), &d, NULL) == 0);
         write_again(p);
     }
@@ -60,7 +60,7 @@ static void put_u32(uint8_t *at, unsigned long x)
     memcpy(at, &small, 4);
 }
 
-/* Heads and contents get the checksums they should have. */
+/* Correct the checksums of chunk heads and contents. */
 static void put_right(uint8_t *data, size_t size)
 {
     size_t at = 8;

@@ -1,4 +1,4 @@
-/* fuzz_unwrap.c - any bytes as gzip or zstd around a file.  SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_unwrap.c - arbitrary bytes as a gzip or zstd file.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 
 #include "formats/unwrap.h"

@@ -1,4 +1,4 @@
-/* replay.c - run a fuzz target over kept inputs: replay-x FILE|FOLDER...
+/* replay.c - replay-x FILE|FOLDER...: run a fuzz target on stored inputs.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ static void replay_file(const char *path)
         exit(1);
     }
     rewind(f);
-    /* Exact, so that a sanitizer sees the first byte past it. */
+    /* Allocate the exact size, so that a sanitizer detects a read past the end. */
     data = malloc((size_t)size + !size);
     if (!data || fread(data, 1, (size_t)size, f) != (size_t)size)
         exit(1);
