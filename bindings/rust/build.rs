@@ -1,4 +1,4 @@
-// Link libfathom: from FATHOM_LIB_DIR when set, else from where the linker looks.
+// Link libfathom from FATHOM_LIB_DIR if set, otherwise from the linker's search path.
 fn main() {
     println!("cargo:rerun-if-env-changed=FATHOM_LIB_DIR");
     if let Ok(dir) = std::env::var("FATHOM_LIB_DIR") {

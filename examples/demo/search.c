@@ -1,8 +1,8 @@
 /* search.c - a small search engine, the program that `make demo` profiles.
  *
- * It writes itself documents with a natural spread of words, builds an inverted index, answers
- * ranked queries, and packs the postings.  It works, and one part of it is far slower than it
- * should be: the profile says which.  SPDX-License-Identifier: Apache-2.0 */
+ * It generates documents with a natural distribution of words, builds an inverted index, answers
+ * ranked queries and compresses the postings.  The results are correct, but one part is much
+ * slower than necessary; the profile shows which.  SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static void random_word(char *text)
     text[n] = 0;
 }
 
-/* Letters are added up, so words made of the same letters share a bucket. */
+/* The sum of the letters: words made of the same letters share a bucket. */
 static unsigned hash_word(const char *text)
 {
     unsigned sum = 0;
@@ -154,7 +154,7 @@ static uint32_t answer(struct engine *e)
     return order[0];
 }
 
-/* Gaps between document numbers, seven bits a byte. */
+/* Gaps between document numbers, seven bits per byte. */
 static size_t pack(const struct engine *e)
 {
     size_t bytes = 0;

@@ -1,8 +1,8 @@
-/* pipeline.c - a pipeline with its stages marked.
+/* pipeline.c - a pipeline with a zone for each stage.
  *
  *     cc -O2 pipeline.c -lfathom -o pipeline
- *     ./pipeline                                  nothing to see, nothing to pay
- *     FATHOM_PROFILE=1 ./pipeline                 where the time went
+ *     ./pipeline                                  measures nothing
+ *     FATHOM_PROFILE=1 ./pipeline                 prints where the time went
  *     FATHOM_PROFILE=trace:p.fathom ./pipeline && fathom flame p.fathom
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -26,7 +26,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* An operation has a size and a backend: the report shows throughput, the advice a fit. */
+/* An operation has a size and a backend: reports show its throughput, advice its scaling. */
 static void order(unsigned *word, int n)
 {
     FATHOM_OP("sort", (uint64_t)n * sizeof *word, "qsort");

@@ -1,5 +1,5 @@
-// server.cc - requests handled by worker threads: contexts, locks, labels, and a report that
-// the program asks for itself.
+// server.cc - worker threads handle requests: contexts, locks, labels, and a report that the
+// program prints itself.
 //
 //     c++ -std=c++11 -O2 server.cc -lfathom -lpthread -o server && ./server
 //

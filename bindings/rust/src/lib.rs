@@ -1,4 +1,4 @@
-//! Zones, operations and counters of libfathom; `fathom.h` is the manual.
+//! Zones, operations and counters of libfathom.  `fathom.h` documents each call.
 //!
 //! ```no_run
 //! fathom::enable();
@@ -9,9 +9,9 @@
 //! println!("{}", fathom::report(fathom::Format::Table));
 //! ```
 //!
-//! Nothing is measured until [`enable`] is called or `FATHOM_PROFILE` is set; then a zone is two
-//! readings of the clock.  Zones end in the opposite order of their beginnings on the thread
-//! that began them, which is why [`Zone`] cannot be sent to another.
+//! Measuring starts with [`enable`] or with the environment variable `FATHOM_PROFILE`.  A zone
+//! then costs two clock reads.  Zones must end in reverse order, on the thread that began them;
+//! therefore [`Zone`] is not `Send`.
 
 use std::ffi::CString;
 use std::marker::PhantomData;
@@ -62,7 +62,7 @@ extern "C" {
     fn fathom_now_ns() -> u64;
 }
 
-/// What [`report`] and [`export`] write; the numbers are those of `enum fathom_format`.
+/// Output format of [`report`] and [`export`]; values as in `enum fathom_format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Format {
@@ -75,7 +75,7 @@ pub enum Format {
     Chrome = 6,
 }
 
-/// How much is measured; the numbers are those of `enum fathom_mode`.
+/// What to measure; values as in `enum fathom_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Mode {
@@ -86,7 +86,7 @@ pub enum Mode {
     Precise = 4,
 }
 
-/// What a [`Site`] marks; the numbers are those of `struct fathom_stat.kind`.
+/// The kind of a [`Site`]; values as in `struct fathom_stat.kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Kind {
@@ -102,7 +102,7 @@ fn text(s: &str) -> CString {
     CString::new(s.replace('\0', " ")).unwrap_or_default()
 }
 
-/// A place in the program, found once and kept: what the macros make as a `static`.
+/// A place in the program.  The macros declare it as a `static`; the library is asked for it once.
 pub struct Site {
     name: &'static str,
     file: &'static str,
@@ -124,7 +124,7 @@ impl Site {
     #[cold]
     fn find(&self) -> *mut c_void {
         let (name, group, file) = (text(self.name), text("rust"), text(self.file));
-        // The library copies the texts and keeps a site for ever.
+        // The library copies the strings and never frees a site.
         let raw = unsafe {
             fathom_site_get(name.as_ptr(), group.as_ptr(), file.as_ptr(), self.line, self.kind as c_int)
         };
@@ -133,7 +133,7 @@ impl Site {
     }
 
     fn is_on(raw: *mut c_void) -> bool {
-        // The first word of a site is its mode; it only ever changes whole.
+        // The first word of a site is its mode; the library writes it atomically.
         !raw.is_null() && unsafe { (*(raw as *const std::sync::atomic::AtomicU32)).load(Ordering::Relaxed) != 0 }
     }
 
@@ -162,7 +162,7 @@ impl Site {
     }
 }
 
-/// A zone that is open; it ends when dropped.
+/// An open zone; it ends when dropped.
 pub struct Zone {
     raw: RawZone,
     thread: PhantomData<*const ()>,
@@ -176,24 +176,24 @@ impl Drop for Zone {
     }
 }
 
-/// An operation that is running; it ends when dropped.
+/// A running operation; it ends when dropped.
 pub struct Op {
     raw: RawOp,
     thread: PhantomData<*const ()>,
 }
 
 impl Op {
-    /// The size, when it is known late.
+    /// Set the size, if it was not known at the start.
     pub fn set_bytes(&mut self, bytes: u64) {
         self.raw.bytes = bytes;
     }
 
-    /// A checksum of the input, for advice on repeated work.
+    /// Set a checksum of the input, for advice on repeated work.
     pub fn set_tag(&mut self, tag: u64) {
         self.raw.tag = tag;
     }
 
-    /// `worker="0"`: a line of its own in reports.
+    /// Set a label such as `worker="0"`, which gets its own line in reports.
     pub fn set_label(&mut self, label: &str) {
         let label = text(label);
         unsafe { fathom_op_label(&mut self.raw, label.as_ptr()) }
@@ -208,7 +208,7 @@ impl Drop for Op {
     }
 }
 
-/// Time from here to the end of the block.
+/// Measure the time from here to the end of the block.
 #[macro_export]
 macro_rules! zone {
     ($name:expr) => {
@@ -219,7 +219,7 @@ macro_rules! zone {
     };
 }
 
-/// An operation with a size and a backend; the value is the running [`Op`].
+/// Start an operation with a size and a backend; returns the running [`Op`].
 #[macro_export]
 macro_rules! op {
     ($name:expr, $bytes:expr, $backend:expr) => {{
@@ -246,7 +246,7 @@ macro_rules! gauge {
     }};
 }
 
-/// Start measuring; false when the library cannot.
+/// Start measuring.  Returns false on failure.
 pub fn enable() -> bool {
     unsafe { fathom_enable() == 0 }
 }
@@ -259,7 +259,7 @@ pub fn clear() {
     unsafe { fathom_clear() }
 }
 
-/// A group, a name, or either with `*`.
+/// Set the mode of a group, a name, or a pattern with `*`.
 pub fn set_mode(pattern: &str, mode: Mode) -> i32 {
     let pattern = text(pattern);
     unsafe { fathom_mode(pattern.as_ptr(), mode as c_int) }
@@ -270,7 +270,7 @@ pub fn set_thread_name(name: &str) {
     unsafe { fathom_thread_name(name.as_ptr()) }
 }
 
-/// The report as text; empty when nothing was started.
+/// The report as text; empty if measuring was never started.
 pub fn report(format: Format) -> String {
     let mut room = 1 << 16;
     loop {
@@ -287,7 +287,7 @@ pub fn report(format: Format) -> String {
     }
 }
 
-/// Write a file; false when it cannot be written.
+/// Write a file.  Returns false on failure.
 pub fn export(path: &str, format: Format) -> bool {
     let path = text(path);
     unsafe { fathom_export(path.as_ptr(), format as c_int) == 0 }

@@ -1,12 +1,12 @@
-//! Spans of the `tracing` crate as zones:
+//! Measure spans of the `tracing` crate as zones:
 //!
 //! ```ignore
 //! use tracing_subscriber::prelude::*;
 //! tracing_subscriber::registry().with(fathom_tracing::Layer).init();
 //! ```
 //!
-//! A span is timed each time it is entered, on the thread that enters it.  Zones nest, so a
-//! span that is left in another order than it was entered ends with the one around it.
+//! A span is measured each time it is entered, on the thread that enters it.  Zones nest: leaving
+//! a span also ends the spans entered after it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ thread_local! {
     static OPEN: RefCell<Vec<(u64, fathom::Zone)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Sites live as long as the program: one for each place a span is made at.
+/// The site of a span: one for each place that creates spans.  Sites are never freed.
 fn site(meta: &'static tracing::Metadata<'static>) -> &'static fathom::Site {
     static KNOWN: Mutex<Option<HashMap<usize, &'static fathom::Site>>> = Mutex::new(None);
     let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
@@ -51,7 +51,7 @@ where
             let mut open = open.borrow_mut();
             if let Some(at) = open.iter().rposition(|(known, _)| *known == id.into_u64()) {
                 while open.len() > at {
-                    open.pop(); // the last begun ends first
+                    open.pop(); // innermost first
                 }
             }
         });

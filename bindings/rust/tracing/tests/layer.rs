@@ -1,4 +1,4 @@
-//! One test: the library's state is one per process.
+//! A single test, because the library has one state per process.
 
 use tracing_subscriber::prelude::*;
 
