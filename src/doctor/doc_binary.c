@@ -22,8 +22,8 @@ struct examined {
     struct doc_producer producer;
     struct doc_code code;
     bool dwarf, separate_dwarf, symtab, eh_frame, debug_frame, sanitizer, mcount;
-    bool library; /* nothing that could be started */
-    double frame_pointer_pct, spill_pct; /* of functions; -1 when there were none to look at */
+    bool library; /* cannot be started */
+    double frame_pointer_pct, spill_pct; /* of functions; -1 if no function was inspected */
 };
 
 static void add_shape(struct doc_binary *b, struct examined *x)
@@ -47,8 +47,8 @@ static void add_shape(struct doc_binary *b, struct examined *x)
             eh.e_type == ET_EXEC              ? "fixed address (no PIE)"
             : eh.e_type == ET_DYN && interpreted ? "position-independent (PIE)"
             : x->library                      ? "shared library"
-            : eh.e_type == ET_DYN             ? "static PIE, or a library that can be started"
-                                              : "neither program nor library",
+            : eh.e_type == ET_DYN             ? "static PIE, or an executable library"
+                                              : "neither a program nor a library",
             eh.e_machine == EM_X86_64 ? "x86_64"
             : eh.e_machine == EM_AARCH64 ? "aarch64"
                                          : "other");
@@ -61,10 +61,10 @@ static void add_shape(struct doc_binary *b, struct examined *x)
 static void add_symbols(struct doc_binary *b, struct examined *x)
 {
     doc_add(&b->facts, x->symtab ? DOC_GOOD : DOC_POOR, "symbols", "symbols",
-            x->symtab ? NULL : "keep the symbols (no -s, no strip), or install the debug package",
+            x->symtab ? NULL : "do not strip the binary (-s, strip), or install its debug file",
             "%s", x->symtab ? "not stripped" : "stripped");
     doc_add(&b->facts, x->dwarf ? DOC_GOOD : DOC_POOR, "debug_info", "debug information",
-            x->dwarf ? NULL : "compile with -g: lines and inlined functions; it costs no speed",
+            x->dwarf ? NULL : "compile with -g for lines and inlined functions; it costs no speed",
             "%s", !x->dwarf ? "none" : x->separate_dwarf ? "in a separate file" : "inside");
 }
 
@@ -76,7 +76,7 @@ static void add_flags(struct doc_binary *b, struct examined *x)
     if (!p->units) {
         if (x->spill_pct > 30)
             doc_add(&b->facts, DOC_POOR, "optimization", "optimization", "build with -O2",
-                    "none by the look of its code (arguments go to memory at once)");
+                    "none, judging by the code (functions store their arguments on the stack)");
         else
             doc_add(&b->facts, DOC_PLAIN, "optimization", "optimization", NULL,
                     "not recorded (no debug information)%s",
@@ -112,10 +112,10 @@ static void add_code(struct doc_binary *b, struct examined *x)
 
     if (pct < 0)
         doc_add(&b->facts, DOC_PLAIN, "frame_pointers", "frame pointers", NULL,
-                "unknown: no table of functions");
+                "unknown: no function table");
     else
         doc_add(&b->facts, pct >= MANY_PCT ? DOC_GOOD : DOC_PLAIN, "frame_pointers",
-                "frame pointers", NULL, "%s: %.0f %% of %zu functions that call others set one up",
+                "frame pointers", NULL, "%s: %.0f %% of %zu non-leaf functions set one up",
                 pct >= MANY_PCT ? "used" : pct <= FEW_PCT ? "not used" : "used in part", pct,
                 x->code.functions);
     doc_add(&b->facts, has_tables(x) ? DOC_GOOD : DOC_POOR, "unwind_tables", "unwind tables",
@@ -125,11 +125,11 @@ static void add_code(struct doc_binary *b, struct examined *x)
                              : "none");
     doc_add(&b->facts, DOC_PLAIN, "lto", "link-time optimization", NULL, "%s",
             x->producer.lto     ? "yes"
-            : x->producer.units ? "no sign of it"
+            : x->producer.units ? "not detected"
                                 : "unknown");
     doc_add(&b->facts, x->sanitizer || x->mcount ? DOC_POOR : DOC_GOOD, "instrumentation",
             "instrumentation",
-            x->sanitizer || x->mcount ? "its timings say little about the real program" : NULL,
+            x->sanitizer || x->mcount ? "its timings differ from those of a normal build" : NULL,
             "%s",
             x->sanitizer ? "a sanitizer"
             : x->mcount  ? "-pg, coverage or function hooks"
@@ -202,21 +202,21 @@ static bool is_unoptimized(const struct examined *x)
     return x->spill_pct > 30;
 }
 
-/* The fast build is what ships; the instrumented one is the same code with what a profiler
- * likes to have: debug information, frame pointers. */
+/* The fast build is the one that ships.  The instrumented build adds debug information and frame
+ * pointers for the profiler. */
 static void judge(struct doc_binary *b, const struct examined *x, const char *target)
 {
     bool fp = x->frame_pointer_pct >= MANY_PCT;
-    /* Tables are better where there are any: the libraries it calls have no frame pointers. */
+    /* Prefer unwind tables: the libraries that it calls have no frame pointers. */
     const char *graph = has_tables(x) ? "" : fp ? "-gfp " : "-gdwarf ";
 
     if (x->sanitizer || x->mcount)
         snprintf(b->verdict, sizeof b->verdict,
-                 "slowed build: %s; profile one without", x->sanitizer ? "a sanitizer is in it"
-                                                                       : "hooks are in it");
+                 "slowed build: it contains %s; profile a build without",
+                 x->sanitizer ? "a sanitizer" : "function hooks");
     else if (is_unoptimized(x))
         snprintf(b->verdict, sizeof b->verdict,
-                 "unoptimized build: it spends its time elsewhere than the real one");
+                 "unoptimized build: its profile differs from that of an optimized build");
     else if (x->dwarf && fp)
         snprintf(b->verdict, sizeof b->verdict,
                  "instrumented build: optimized, with debug information and frame pointers");
@@ -229,7 +229,7 @@ static void judge(struct doc_binary *b, const struct examined *x, const char *ta
     b->instrumented = x->dwarf && fp && !is_unoptimized(x) && !x->sanitizer && !x->mcount;
     b->fast = !b->instrumented && !is_unoptimized(x) && !x->sanitizer && !x->mcount;
     snprintf(b->command, sizeof b->command, "fathom record %s%s", graph,
-             x->library ? "-- PROGRAM (one that loads it)" : target);
+             x->library ? "-- PROGRAM (a program that loads it)" : target);
 }
 
 static bool is_pid(const char *text)

@@ -8,12 +8,12 @@
 
 #include "symbol/symbolizer.h"
 
-/* From DW_AT_producer of the compilation units.  Texts are "" where nothing is known. */
+/* From DW_AT_producer of the compilation units.  Strings are "" if unknown. */
 struct doc_producer {
     char compiler[96];   /* of most units */
     char level[16];      /* -O level of most units, "-O2" */
     char march[64];      /* "-march=..." of most units */
-    size_t units, with_level, optimized; /* units in all; that name their level; above -O0 */
+    size_t units, with_level, optimized; /* all units; those that record a level; above -O0 */
     bool lto, pg, keeps_frame_pointer, sanitized;
 };
 /* DEBUG holds the DWARF. */
@@ -21,9 +21,9 @@ void doc_producer_read(struct doc_producer *p, struct sym_image *debug);
 
 /* From the first instructions of the functions. */
 struct doc_code {
-    size_t functions;      /* looked at: those that call others */
-    size_t frame_pointers; /* that set up a frame pointer */
-    size_t spills;         /* that store their first argument on the stack at once: -O0 */
+    size_t functions;      /* inspected: functions with a call */
+    size_t frame_pointers; /* of those, with a frame pointer */
+    size_t spills;         /* of those, store the first argument on the stack at entry: -O0 */
 };
 void doc_code_read(struct doc_code *c, struct sym_module *m);
 

@@ -7,7 +7,7 @@
 #include "doctor/doc_build.h"
 
 enum {
-    LOOK_BYTES = 1024,      /* of a function, for a call */
+    LOOK_BYTES = 1024,      /* of a function, searched for a call */
     ENTRY_INSTRUCTIONS = 16, /* in which a frame pointer is set up */
     LEAST_BYTES = 32,
     FUNCTIONS_MOST = 5000,
@@ -92,7 +92,7 @@ struct ranges {
     VEC(struct range) v;
 };
 
-/* Functions by the table of unwind information, which even stripped files have ... */
+/* Functions from the table of .eh_frame_hdr, which stripped files have too. */
 static void add_unwound(struct ranges *r, struct sym_module *m, uint64_t high)
 {
     size_t n;
@@ -102,7 +102,7 @@ static void add_unwound(struct ranges *r, struct sym_module *m, uint64_t high)
         vec_push(&r->v, ((struct range){ start[i], i + 1 < n ? start[i + 1] : high }));
 }
 
-/* ... or by their symbols: a static program has no such table, nor has one in Go. */
+/* Functions from the symbols: static programs and Go programs have no such table. */
 static void add_named(struct ranges *r, struct sym_image *im)
 {
     Elf_Scn *scn = NULL;

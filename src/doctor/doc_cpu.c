@@ -12,7 +12,7 @@
 #include "collect/col_probe.h"
 #include "doctor/doctor.h"
 
-/* The value after KEY's colon in the first processor's block of /proc/cpuinfo. */
+/* The value of KEY for the first processor in /proc/cpuinfo. */
 static bool cpuinfo(const char *key, char *value, size_t cap)
 {
     char text[16384], *at, *end;
@@ -46,7 +46,7 @@ static bool has_word(const char *words, const char *word)
 
 static void add_features(struct doc_facts *f)
 {
-    /* as the kernel spells them, as people do */
+    /* the kernel's name, the usual name */
     static const char *const known[][2] = {
         { "sse2", "SSE2" },       { "ssse3", "SSSE3" },       { "sse4_2", "SSE4.2" },
         { "avx", "AVX" },         { "avx2", "AVX2" },         { "fma", "FMA" },
@@ -74,7 +74,7 @@ static void add_virtual(struct doc_facts *f)
 
     map_read_text("/sys/class/dmi/id/sys_vendor", name, sizeof name);
     doc_add(f, DOC_PLAIN, "virtualization", "virtual machine", NULL, "%s%s%s",
-            hypervisor ? "yes" : "no sign of one", hypervisor && *name ? ", " : "",
+            hypervisor ? "yes" : "not detected", hypervisor && *name ? ", " : "",
             hypervisor ? name : "");
 }
 
@@ -113,7 +113,7 @@ static void add_counters(struct doc_facts *f)
         doc_add(f, DOC_POOR, "counters", "hardware counters",
                 refused ? "see the ladder below"
                         : "virtual machines often hide them; valgrind --tool=cachegrind simulates",
-                "%s", refused ? "refused" : "none: samples are taken by the cpu-clock timer");
+                "%s", refused ? "refused" : "none: the cpu-clock timer triggers samples");
 }
 
 static void add_pmus(struct doc_facts *f)
@@ -138,7 +138,7 @@ static void add_lbr(struct doc_facts *f)
     int errnum = col_probe_open(&ev, true, false, true);
 
     doc_add(f, errnum ? DOC_PLAIN : DOC_GOOD, "lbr", "last-branch records", NULL, "%s",
-            errnum ? "none: -g lbr is not possible" : "yes: -g lbr takes stacks from them");
+            errnum ? "none: -g lbr is unavailable" : "yes: -g lbr reads stacks from them");
 }
 
 static void add_frequency(struct doc_facts *f)
@@ -153,16 +153,16 @@ static void add_frequency(struct doc_facts *f)
                                                      : "sudo cpupower frequency-set -g performance",
                 "%s", governor);
     else
-        doc_add(f, DOC_PLAIN, "governor", "frequency governor", NULL, "not visible here");
+        doc_add(f, DOC_PLAIN, "governor", "frequency governor", NULL, "unknown");
     if (map_read_text("/sys/devices/system/cpu/intel_pstate/no_turbo", no_turbo,
                       sizeof no_turbo) > 0)
         doc_add(f, DOC_PLAIN, "turbo", "turbo",
-                no_turbo[0] == '0' ? "timings depend on heat and load" : NULL, "%s",
+                no_turbo[0] == '0' ? "timings depend on temperature and load" : NULL, "%s",
                 no_turbo[0] == '0' ? "on" : "off");
     else if (map_read_text("/sys/devices/system/cpu/cpufreq/boost", boost, sizeof boost) > 0)
         doc_add(f, DOC_PLAIN, "turbo", "turbo", NULL, "%s", boost[0] == '1' ? "on" : "off");
     else
-        doc_add(f, DOC_PLAIN, "turbo", "turbo", NULL, "not visible here");
+        doc_add(f, DOC_PLAIN, "turbo", "turbo", NULL, "unknown");
 }
 
 static void add_clock(struct doc_facts *f)
@@ -175,7 +175,7 @@ static void add_clock(struct doc_facts *f)
     fast = strcmp(source, "tsc") == 0 || strcmp(source, "arch_sys_counter") == 0 ||
            strcmp(source, "kvm-clock") == 0;
     doc_add(f, fast ? DOC_GOOD : DOC_POOR, "clock_source", "clock source",
-            fast ? NULL : "reading the clock is a system call: timers inside programs cost more",
+            fast ? NULL : "each clock read is a system call: timers in programs cost more",
             "%s", *source ? source : "unknown");
 }
 
@@ -185,10 +185,10 @@ static void add_topology(struct doc_facts *f)
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
     map_read_text("/sys/devices/system/cpu/smt/active", smt, sizeof smt);
-    doc_add(f, DOC_PLAIN, "cpus", "CPUs on line", NULL, "%ld", cpus);
-    doc_add(f, DOC_PLAIN, "smt", "SMT", smt[0] == '1' ? "two threads share a core: pin for timing"
+    doc_add(f, DOC_PLAIN, "cpus", "CPUs online", NULL, "%ld", cpus);
+    doc_add(f, DOC_PLAIN, "smt", "SMT", smt[0] == '1' ? "two CPUs share a core: pin threads to time"
                                                       : NULL,
-            "%s", smt[0] == '1' ? "on" : smt[0] == '0' ? "off" : "not visible here");
+            "%s", smt[0] == '1' ? "on" : smt[0] == '0' ? "off" : "unknown");
 }
 
 void doc_cpu(struct doc_facts *f)

@@ -1,5 +1,5 @@
-/* doc_flags.c - see doc_flags.h.  The fast build is the one that ships; the instrumented one is
- * the same code with what a profiler reads: debug information, frame pointers, no stripping.
+/* doc_flags.c - see doc_flags.h.  The fast build is the one that ships.  The instrumented build
+ * adds debug information and frame pointers for the profiler, and is not stripped.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/doc_flags.h"
 
@@ -50,7 +50,7 @@ const struct doc_flags doc_flags[] = {
       "cmake -B build-prof -DCMAKE_BUILD_TYPE=RelWithDebInfo \\\n"
       "      -DCMAKE_CXX_FLAGS=-fno-omit-frame-pointer\n"
       "CFLAGS='-O2 -g -fno-omit-frame-pointer' pip install .   # with setuptools\n"
-      "# pybind11_add_module strips release builds: give it NO_EXTRAS, or build RelWithDebInfo" },
+      "# pybind11_add_module strips release builds: pass NO_EXTRAS, or build RelWithDebInfo" },
     { "instrumented", "pyo3", RUST_INSTRUMENTED,
       "# Cargo.toml\n[profile.profiling]\ninherits = \"release\"\ndebug = 2\nstrip = false\n\n"
       "RUSTFLAGS='-C force-frame-pointers=yes' maturin develop --profile profiling" },

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "doctor/doc_measure.h"
 
-/* An empty kernel in PTX: the driver compiles it for whatever card is there. */
+/* An empty kernel in PTX, which the driver compiles for the installed card. */
 static const char empty_kernel[] = ".version 6.0\n.target sm_30\n.address_size 64\n"
                                    ".visible .entry empty() { ret; }\n";
 
@@ -63,7 +63,7 @@ static bool find_all(struct cuda *c)
 
         if (!call)
             return false;
-        memcpy(calls[i].at, &call, sizeof call); /* ISO C has no cast between the two kinds */
+        memcpy(calls[i].at, &call, sizeof call); /* ISO C has no cast to a function pointer */
     }
     return true;
 }
@@ -83,7 +83,7 @@ static bool cuda_open(struct cuda *c, char *note)
     int device, rc;
 
     *c = (struct cuda){ .library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) };
-    snprintf(note, DOC_NOTE, "no GPU driver (libcuda.so.1) here");
+    snprintf(note, DOC_NOTE, "no GPU driver (libcuda.so.1)");
     if (!c->library)
         return false;
     snprintf(note, DOC_NOTE, "the GPU driver is too old");

@@ -24,7 +24,7 @@ double doc_io_pipe(char *note)
     return doc_pingpong_pipes(3000, false);
 }
 
-/* Two ends of one TCP connection over 127.0.0.1; -1 when there is no network at all. */
+/* Two ends of a TCP connection over 127.0.0.1; -1 if there is no network. */
 static int loopback_pair(int end[2])
 {
     struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -56,7 +56,7 @@ double doc_io_loopback(char *note)
         snprintf(note, DOC_NOTE, "one byte there and back, two threads");
         ns = doc_pingpong(end[0], end[0], end[1], end[1], 2000, false);
     } else {
-        snprintf(note, DOC_NOTE, "no loopback network here");
+        snprintf(note, DOC_NOTE, "no loopback network");
     }
     for (int i = 0; i < 2; i++)
         if (end[i] >= 0)
@@ -107,7 +107,7 @@ static double read_file(char *note, bool direct)
     double ns = NAN;
 
     if (fd < 0 || posix_memalign((void **)&block, BLOCK, BLOCK) != 0) {
-        snprintf(note, DOC_NOTE, "no file can be made in the cache folder");
+        snprintf(note, DOC_NOTE, "cannot create a file in the cache directory");
     } else if (!direct) {
         ns = read_blocks(fd, 5000, block);
         snprintf(note, DOC_NOTE, "pread from the page cache");
@@ -115,8 +115,8 @@ static double read_file(char *note, bool direct)
         snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         again = open(link, O_RDONLY | O_DIRECT | O_CLOEXEC);
         ns = again < 0 ? NAN : read_blocks(again, 200, block);
-        snprintf(note, DOC_NOTE, "%s", isfinite(ns) ? "O_DIRECT at random places"
-                                                    : "this file system has no O_DIRECT");
+        snprintf(note, DOC_NOTE, "%s", isfinite(ns) ? "O_DIRECT at random offsets"
+                                                    : "the file system does not support O_DIRECT");
     }
     free(block);
     if (again >= 0)

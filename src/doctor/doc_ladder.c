@@ -50,7 +50,7 @@ void doc_tools(struct doc_facts *f)
         const char *name, *use;
     } tools[] = {
         { "valgrind", "simulated caches and branches, memory errors" },
-        { "perf", "comparison; its perf.data files can be read" },
+        { "perf", "comparison; fathom reads its perf.data files" },
         { "gdb", "attaching the agent to a running Python" },
         { "debuginfod-find", "fetching debug files" },
         { "python3", "the fathom module" },
@@ -69,6 +69,6 @@ void doc_tools(struct doc_facts *f)
     doc_add(f, getenv("DEBUGINFOD_URLS") ? DOC_GOOD : DOC_PLAIN, "debuginfod", "DEBUGINFOD_URLS",
             getenv("DEBUGINFOD_URLS")
                 ? NULL
-                : "export DEBUGINFOD_URLS=https://debuginfod.debian.net names system libraries",
+                : "set DEBUGINFOD_URLS=https://debuginfod.debian.net for names in system libraries",
             "%s", getenv("DEBUGINFOD_URLS") ? getenv("DEBUGINFOD_URLS") : "not set");
 }

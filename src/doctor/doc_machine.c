@@ -28,19 +28,19 @@ static void add_paranoid(struct doc_facts *f)
 
     if (level == -99) {
         doc_add(f, DOC_POOR, "perf_event_paranoid", "perf_event_paranoid",
-                "a kernel without CONFIG_PERF_EVENTS, or /proc is hidden", "not there");
+                "the kernel lacks CONFIG_PERF_EVENTS, or /proc is hidden", "missing");
         return;
     }
     doc_add(f, root || level <= 1 ? DOC_GOOD : DOC_POOR, "perf_event_paranoid",
             "perf_event_paranoid",
             root || level <= 1 ? NULL : "sudo sysctl kernel.perf_event_paranoid=1",
             "%ld: %s", level,
-            root         ? "root may do everything whatever it is"
+            root         ? "does not restrict root"
             : level < 0  ? "everything is allowed"
-            : level == 0 ? "all but raw tracepoints"
+            : level == 0 ? "no raw tracepoints"
             : level == 1 ? "no system-wide events (-a)"
             : level == 2 ? "no kernel samples, no system-wide events"
-                         : "perf_event_open is refused altogether");
+                         : "perf_event_open is not allowed");
 }
 
 /* Even with kptr_restrict 0, only users who may sample the kernel see addresses. */
@@ -71,7 +71,7 @@ static void add_memory_lock(struct doc_facts *f)
     else
         doc_add(f, kb * cpus < 1024 ? DOC_POOR : DOC_PLAIN, "locked_memory", "memory for rings",
                 kb * cpus < 1024 ? "sudo sysctl kernel.perf_event_mlock_kb=4096" : NULL,
-                "%ld KB of perf (%ld a CPU) and %llu KB of ulimit -l", kb * cpus, kb,
+                "%ld KB from perf (%ld per CPU) and %llu KB from ulimit -l", kb * cpus, kb,
                 (unsigned long long)r.rlim_cur / 1024);
 }
 
@@ -83,7 +83,7 @@ static void add_rates(struct doc_facts *f)
     if (most)
         doc_add(f, most < 10000 ? DOC_POOR : DOC_PLAIN, "max_sample_rate", "highest rate",
                 most < 10000 ? "sudo sysctl kernel.perf_event_max_sample_rate=100000" : NULL,
-                "%ld samples a second and CPU", most);
+                "%ld samples per second and CPU", most);
     if (stack)
         doc_add(f, DOC_PLAIN, "max_stack", "frame-pointer chains", NULL, "up to %ld frames", stack);
 }
@@ -111,12 +111,12 @@ static void add_confinement(struct doc_facts *f)
             "%s", seccomp == 2 ? "a filter is active" : seccomp == 1 ? "strict" : "none");
     doc_add(f, DOC_PLAIN, "capabilities", "capabilities", NULL, "%s%s%s%s",
             perfmon ? "PERFMON " : "", admin ? "SYS_ADMIN " : "", ptrace ? "SYS_PTRACE" : "",
-            perfmon || admin || ptrace ? "" : "none that matter here");
+            perfmon || admin || ptrace ? "" : "none that fathom uses");
     doc_add(f, scope > 1 && !ptrace ? DOC_POOR : DOC_PLAIN, "ptrace_scope", "ptrace scope",
             scope > 1 && !ptrace ? "sudo sysctl kernel.yama.ptrace_scope=1" : NULL, "%s",
             scope < 0    ? "no Yama: processes of the same user"
             : scope == 0 ? "0: processes of the same user"
-            : scope == 1 ? "1: own children only (perf may still attach to any of the user's)"
+            : scope == 1 ? "1: own children only (perf can attach to all processes of the user)"
             : scope == 2 ? "2: administrators only"
                          : "3: nobody");
 }

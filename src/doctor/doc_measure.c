@@ -16,7 +16,7 @@ static const struct row {
     const char *key, *label, *unit;
     double (*measure)(char *note);
     int repeats;
-    bool best; /* noise only adds: the best of the repeats, else their median */
+    bool best; /* of the repeats, because noise only adds time; otherwise their median */
 } rows[] = {
     { "cycle", "CPU cycle", "ns", doc_mem_cycle, 7, true },
     { "l1", "L1 cache", "ns", doc_mem_l1, 7, true },
@@ -83,7 +83,7 @@ int doc_measure_save(const struct doc_latencies *l, char *path, size_t cap, stru
 
     cache_dir(folder, sizeof folder, "doctor");
     if (!*folder)
-        return err_set(e, ERR_MISSING, "there is no cache folder (HOME is not set)");
+        return err_set(e, ERR_MISSING, "no cache directory: HOME is not set");
     snprintf(path, cap, "%s/latency.json", folder);
     json_object(&j);
     for (size_t i = 0; i < l->v.n; i++)

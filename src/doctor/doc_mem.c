@@ -133,13 +133,13 @@ static size_t cache_bytes(int level)
     return 0;
 }
 
-/* A quarter of LEVEL fits into it and, if larger than the level below, not into that one. */
+/* Use a quarter of LEVEL (half of L1), but at least twice the size of the level below. */
 static double cache_latency(int level, size_t otherwise, size_t steps, char *note)
 {
     size_t size = cache_bytes(level), below = level > 1 ? cache_bytes(level - 1) : 0, use;
 
     if (level > 1 && !size && otherwise == 0) {
-        snprintf(note, DOC_NOTE, "the kernel names no such cache");
+        snprintf(note, DOC_NOTE, "the kernel does not report this cache");
         return NAN;
     }
     use = (size ? size : otherwise) / (level == 1 ? 2 : 4);
@@ -174,10 +174,10 @@ double doc_mem_dram(char *note)
     if (bytes > 512u << 20)
         bytes = 512u << 20;
     if (bytes > there / 4) {
-        snprintf(note, DOC_NOTE, "too little memory is free");
+        snprintf(note, DOC_NOTE, "not enough free memory");
         return NAN;
     }
-    snprintf(note, DOC_NOTE, "%zu MB at random, large pages where the system gives them",
+    snprintf(note, DOC_NOTE, "%zu MB in random order, large pages if available",
              bytes >> 20);
     return chase_once(bytes / LINE, LINE, true, 1000000);
 }
@@ -226,7 +226,7 @@ double doc_mem_branch(char *note)
     branches_ns(bits, N / 4);
     steady = branches_ns(bits, N);
     free(bits);
-    snprintf(note, DOC_NOTE, "random against steady branches");
+    snprintf(note, DOC_NOTE, "random minus predictable branches");
     return random > steady ? 2 * (random - steady) : NAN;
 }
 

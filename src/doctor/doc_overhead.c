@@ -157,7 +157,7 @@ int doc_overhead(struct doc_costs *out, char *const *command, size_t rounds,
         rc = run_bare(command, &bare_cpu[round], &bare_wall[round], e);
         silence_end(quiet);
         for (size_t i = 0; i < WAYS && rc == 0; i++) {
-            size_t w = (i + round) % WAYS; /* none is always first after the bare run */
+            size_t w = (i + round) % WAYS; /* rotate which way follows the bare run */
 
             tell(context, run++, rounds * (WAYS + 1));
             quiet = silence_begin();

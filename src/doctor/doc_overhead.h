@@ -10,12 +10,12 @@
 #include "base/mem.h"
 #include "stats/stats.h"
 
-struct doc_cost { /* of one way to record; shares in percent of the bare run */
+struct doc_cost { /* of one way to record; in percent of the bare run */
     const char *graph;
     uint64_t hz;
-    double cpu_pct, wall_pct;      /* medians over the rounds; 0: costs nothing */
+    double cpu_pct, wall_pct;      /* medians over the rounds; 0: no overhead */
     struct interval cpu, wall;     /* of those */
-    double recorder_pct;           /* processor time of the recorder, of the program's */
+    double recorder_pct;           /* CPU time of the recorder, in percent of the program's */
     double samples, lost, complete_pct;
     bool refused;                  /* this way of recording failed; see why */
     char why[200];

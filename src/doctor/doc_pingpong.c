@@ -51,7 +51,7 @@ double doc_pingpong(int to, int from, int in, int out, int rounds, bool on_one_c
         i++;
     ns = clock_mono_ns() - start;
     if (i < rounds)
-        pthread_cancel(thread); /* it may be waiting for a byte that never comes */
+        pthread_cancel(thread); /* it may wait for a byte that never arrives */
     pthread_join(thread, NULL);
     pthread_setaffinity_np(pthread_self(), sizeof old, &old);
     return i == rounds ? (double)ns / rounds : NAN;

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Nanoseconds for a byte to go and come back, ROUNDS times; NAN when it cannot be done. */
+/* Nanoseconds of a round trip of one byte, ROUNDS times; NAN on failure. */
 double doc_pingpong_pipes(int rounds, bool on_one_cpu);
 /* The same over descriptors: the partner reads IN and answers on OUT; we write to TO and read
  * FROM.  They are not closed. */

@@ -10,7 +10,7 @@
 
 enum { UNITS_MOST = 20000, KINDS = 16 };
 
-/* How often each distinct text was met; the first KINDS are kept. */
+/* Counts of distinct strings; only the first KINDS are kept. */
 struct tally {
     char text[KINDS][96];
     size_t count[KINDS], n;
@@ -48,7 +48,7 @@ static const char *word_end(const char *at)
     return at + strcspn(at, " ");
 }
 
-/* The last word that begins with PREFIX, as later options win; NULL when none. */
+/* The last word that begins with PREFIX, because later options win; NULL if there is none. */
 static const char *last_word(const char *text, const char *prefix)
 {
     const char *found = NULL;
@@ -81,7 +81,7 @@ static void take_options(struct doc_producer *p, struct tallies *t, const char *
         p->optimized += level[2] != '0' && level[2] != ' ' && level[2];
         count(&t->level, level, (size_t)(word_end(level) - level));
     } else if (strncmp(text, "GNU ", 4) == 0 && strncmp(text, "GNU AS", 6) != 0) {
-        p->with_level++; /* GCC names the level unless it is the default */
+        p->with_level++; /* GCC records the level unless it is the default */
         count(&t->level, "-O0", 3);
     }
     if (march)
@@ -93,7 +93,7 @@ static void take_options(struct doc_producer *p, struct tallies *t, const char *
     p->keeps_frame_pointer |= keep && (!omit || keep > omit);
 }
 
-/* "GNU C17 12.2.0 -O2 ..." is called "GNU C17 12.2.0". */
+/* Shorten "GNU C17 12.2.0 -O2 ..." to "GNU C17 12.2.0". */
 static void take_unit(struct doc_producer *p, struct tallies *t, Dwarf_Die *die)
 {
     Dwarf_Attribute a;

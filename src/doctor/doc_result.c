@@ -102,7 +102,7 @@ static void add_binary(struct result *r, const struct doc_findings *f)
 
 /* --- latencies -------------------------------------------------------------------------- */
 
-/* A decade of time is always as long: 0.1 ns is nothing. */
+/* A logarithmic bar that starts at 0.1 ns: each decade has the same length. */
 static void bar_of(double ns, double longest, char *text)
 {
     double share = log10(ns / 0.1) / log10(longest / 0.1);
@@ -124,7 +124,7 @@ static void put_latency(struct result *r, struct result_table *t, const struct d
     result_cell(t, result_text(l->key));
     result_cell(t, result_text(l->label));
     result_cell(t, result_text(l->unit));
-    result_cell(t, result_real(l->value, 3)); /* null when it could not be measured */
+    result_cell(t, result_real(l->value, 3)); /* null if it could not be measured */
     if (is_time)
         result_show(t, human_ns(l->value).s);
     else if (isfinite(l->value))
@@ -138,7 +138,7 @@ static void add_latencies(struct result *r, const struct doc_findings *f)
 {
     static const struct result_column columns[] = {
         { NULL, "key" }, { "", "label", TABLE_TEXT }, { NULL, "unit" }, { "time", "value" },
-        { "cycles", NULL }, { "each decade as long", NULL, TABLE_TEXT }, { "", "note", TABLE_TEXT },
+        { "cycles", NULL }, { "logarithmic scale", NULL, TABLE_TEXT }, { "", "note", TABLE_TEXT },
     };
     struct result_table *t = add_table(r, "latencies", "measured on this machine", columns,
                                        ARRAY_LEN(columns));
@@ -157,7 +157,7 @@ static void add_latencies(struct result *r, const struct doc_findings *f)
                            "results are slower than on an idle one\n",
                    f->load, cpus);
     if (*f->saved)
-        buf_printf(&after, "\n  kept in %s\n", f->saved);
+        buf_printf(&after, "\n  saved to %s\n", f->saved);
     t->after = result_copy(r, buf_text(&after));
     buf_release(&after);
     result_fact(r, "saved", result_text(f->saved));
@@ -173,7 +173,7 @@ static const struct result_column cost_columns[] = {
     { "samples", "samples" }, { "lost", "lost" }, { "complete", "complete_pct" },
 };
 
-/* Where recording was refused, nothing but the reason is shown, in the last column. */
+/* If recording was refused, show only the reason, in the last column. */
 static void put_share(struct result *r, struct result_table *t, const struct doc_cost *c, double x)
 {
     result_cell(t, result_real(x, 3));
@@ -216,18 +216,18 @@ static void put_cost(struct result *r, struct result_table *t, const struct doc_
 
 static void add_costs(struct result *r, const struct doc_findings *f)
 {
-    struct result_table *t = add_table(r, NULL, "what recording costs this program", cost_columns,
+    struct result_table *t = add_table(r, NULL, "overhead of recording this program", cost_columns,
                                        ARRAY_LEN(cost_columns));
     struct result_value v = result_object(r);
 
-    t->before = result_printf(r, "  bare: %s CPU, %s wall; %zu round%s by turns\n",
+    t->before = result_printf(r, "  bare: %s CPU, %s wall; %zu interleaved round%s\n",
                               human_ns(f->costs.bare_cpu_ns).s, human_ns(f->costs.bare_wall_ns).s,
                               f->rounds, f->rounds == 1 ? "" : "s");
     for (size_t i = 0; i < f->costs.v.n; i++)
         put_cost(r, t, &f->costs.v.v[i]);
     t->after = f->rounds < 2
                    ? "  one round has no interval; use -r 6 or more\n"
-                   : result_printf(r, "  the interval holds the median of its CPU at %.0f %%\n",
+                   : result_printf(r, "  the interval contains the median of its CPU at %.0f %%\n",
                                    100 * f->costs.v.v[0].cpu.confidence);
     result_put(r, v, "rounds", result_uint(f->rounds));
     result_put(r, v, "bare_cpu_ns", result_real(f->costs.bare_cpu_ns, 0));
@@ -238,7 +238,7 @@ static void add_costs(struct result *r, const struct doc_findings *f)
 
 /* --- compiler flags --------------------------------------------------------------------- */
 
-/* The flags, and below them how to give them to a tool. */
+/* The flags, and below them the command that sets them. */
 static void show_flags(struct result *r, const struct doc_flags *x)
 {
     static const struct result_column columns[] = { { "", NULL, TABLE_TEXT } };

@@ -9,13 +9,13 @@
 #include "doctor/doctor.h"
 #include "text/result.h"
 
-struct doc_findings { /* what was asked for; the rest is empty */
+struct doc_findings { /* only the requested parts are set */
     struct doc_facts machine, cpu, tools;
     struct doc_rungs rungs;
     const char *target; /* the binary or process, NULL when none */
     struct doc_binary binary;
     struct doc_latencies latencies;
-    char saved[4096]; /* where the latencies are kept, "" */
+    char saved[4096]; /* the file with the latencies, or "" */
     double load;      /* of the machine before they were measured; 0 unknown */
     struct doc_costs costs;
     size_t rounds;

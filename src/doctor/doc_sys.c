@@ -104,7 +104,7 @@ double doc_sys_futex(char *note)
         futex_give(&t, 0);
     }
     pthread_join(partner, NULL);
-    snprintf(note, DOC_NOTE, "from waking a thread to its running, half a round");
+    snprintf(note, DOC_NOTE, "from waking a thread until it runs, half a round trip");
     return (double)(clock_mono_ns() - start) / (2.0 * t.rounds);
 }
 
@@ -112,7 +112,7 @@ double doc_sys_switch(char *note)
 {
     double ns = doc_pingpong_pipes(5000, true);
 
-    snprintf(note, DOC_NOTE, "two threads on one CPU, with the pipe between them");
+    snprintf(note, DOC_NOTE, "two threads on one CPU, including the pipe between them");
     return ns / 2;
 }
 
@@ -148,7 +148,7 @@ double doc_sys_process(char *note)
         pid_t pid;
 
         if (posix_spawnp(&pid, "true", NULL, NULL, argv, environ) != 0) {
-            snprintf(note, DOC_NOTE, "there is no program called true");
+            snprintf(note, DOC_NOTE, "program \"true\" not found");
             return NAN;
         }
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

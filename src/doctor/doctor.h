@@ -18,7 +18,7 @@ struct doc_fact {
     const char *key, *label;
     enum doc_state state;
     char value[320];
-    char advice[256]; /* "" when there is nothing to do */
+    char advice[256]; /* "" if nothing should change */
 };
 
 struct doc_facts {
@@ -35,11 +35,11 @@ void doc_machine(struct doc_facts *f);
 void doc_cpu(struct doc_facts *f);
 void doc_tools(struct doc_facts *f);
 
-/* One rung of the privilege ladder and what it would give here. */
+/* One rung of the privilege ladder, and whether it works on this machine. */
 struct doc_rung {
     const char *name, *gives;
     bool holds;
-    char why[200];    /* not, "" when it holds */
+    char why[200];    /* it does not work; "" if it does */
     char remedy[200];
 };
 struct doc_rungs {
@@ -47,7 +47,7 @@ struct doc_rungs {
 };
 void doc_ladder(struct doc_rungs *r);
 
-/* What a binary is. */
+/* How a binary was built. */
 struct doc_binary {
     struct doc_facts facts;
     char verdict[160];
@@ -55,10 +55,10 @@ struct doc_binary {
     bool fast, instrumented;
     bool is_process;
 };
-/* PATH is an ELF file or a process id.  -1 when it is neither. */
+/* PATH is an ELF file or a process id; -1 if it is neither. */
 int doc_binary(struct doc_binary *b, const char *path, struct err *e);
 struct sym_module;
-/* The same of a module that is open; TARGET is what follows "fathom record". */
+/* The same for an open module; TARGET is the end of the "fathom record" command. */
 int doc_binary_module(struct doc_binary *b, struct sym_module *m, const char *target,
                       struct err *e);
 void doc_binary_release(struct doc_binary *b);
