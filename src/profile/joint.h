@@ -1,16 +1,16 @@
-/* joint.h - where a stack that was cut goes on.
+/* joint.h - complete a truncated stack with the callers of an earlier one.
  *
- * Two stacks of one thread with a frame of equal program counter and stack pointer share its
- * callers, as long as that call lasts.  So frames of whole stacks are remembered, and a stack
- * whose copied bytes ended too early is put on the callers that an earlier one had there.  The
- * memory is a table of fixed size: newer frames take the place of older ones.
+ * If two stacks of a thread contain a frame with the same program counter and stack pointer, the
+ * frame has the same callers in both while the call lasts.  So the frames of complete stacks are
+ * stored in a table, and a truncated stack is joined to the callers that the table has for its
+ * outermost frame.  The table has a fixed size: newer frames replace older ones.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PROFILE_JOINT_H
 #define FATHOM_PROFILE_JOINT_H
 
 #include <stdint.h>
 
-struct joint { /* a frame: who and where it is */
+struct joint { /* identifies a frame on a thread's stack */
     uint64_t thread, pc, sp;
 };
 struct joints {
@@ -22,7 +22,7 @@ struct joints {
 
 void joint_init(struct joints *j);
 void joint_release(struct joints *j);
-void joint_put(struct joints *j, struct joint at, uint32_t stack); /* the id it is the leaf of */
-uint32_t joint_find(const struct joints *j, struct joint at);      /* 0 when unknown */
+void joint_put(struct joints *j, struct joint at, uint32_t stack); /* STACK ends in frame AT */
+uint32_t joint_find(const struct joints *j, struct joint at);      /* stack id, 0 if not found */
 
 #endif

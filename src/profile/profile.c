@@ -1,4 +1,4 @@
-/* profile.c - the model in memory: creation, accessors, replay.  Filling it is profile_load.c.
+/* profile.c - create, access and replay a profile in memory.  profile_load.c fills it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "profile/profile.h"
 
@@ -88,7 +88,7 @@ uint32_t profile_find_metric(const struct profile *p, const char *name)
     return 0;
 }
 
-/* Send each item of one table by the sink call of the same kind. */
+/* Send each item of a table with the sink function of the same name. */
 #define REPLAY_EACH(table, call)             \
     for (size_t i = 0; i < p->table.n; i++) \
     sink_##call(out, &p->table.v[i])

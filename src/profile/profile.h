@@ -1,8 +1,8 @@
 /* profile.h - a profile in memory.
  *
- * Built by feeding its sink; owned whole: profile_free frees everything in it.  All tables are
- * indexed by id - 1 (ids are from 1; 0 means none); the accessors take ids and answer for 0.
- * Every id stored in a profile is in range: the sink refuses others.
+ * Its sink fills it, and profile_free() frees everything in it.  All tables are indexed by id - 1
+ * (ids start at 1; 0 means none); the accessors take ids and accept 0.  Every id stored in a
+ * profile is in range, because the sink rejects others.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PROFILE_PROFILE_H
 #define FATHOM_PROFILE_PROFILE_H
@@ -29,7 +29,7 @@ struct profile_node {
 };
 struct profile_row {
     struct line_row at;
-    struct profile_chain chain; /* in location */
+    struct profile_chain chain; /* range of profile.location */
 };
 
 struct profile {
@@ -42,7 +42,8 @@ struct profile {
     VEC(struct module) module;
     VEC(struct frame) frame;
     VEC(struct function) function;
-    /* Frame id - 1: chain is location[first .. first + n), outermost first; n = 0 unresolved. */
+    /* By frame id - 1: the chain is location[first .. first + n), outermost first; n = 0 when
+     * unresolved. */
     VEC(struct profile_chain) chain;
     VEC(struct location) location;
     VEC(struct profile_node) stack; /* parent id < own id */
@@ -50,25 +51,25 @@ struct profile {
     VEC(struct sample) sample;
     VEC(struct span) span;
     VEC(struct counter) counter;
-    VEC(struct profile_row) row;    /* the line tables, as far as they were kept */
+    VEC(struct profile_row) row;    /* the stored part of the line tables */
     VEC(struct source_text) source; /* text in the arena */
     VEC(struct code_bytes) code;    /* bytes in the arena */
-    /* What the reader could not deliver, for every report to say: "" when whole. */
+    /* What the reader could not read, as a sentence for reports; "" when nothing is missing. */
     const char *damage;
     uint64_t missing_bytes;
 };
 
 struct profile *profile_new(void);
 void profile_free(struct profile *p);
-/* The sink that fills P; owned by P.  Its end() checks what is left to check. */
+/* Return the sink that fills P; P owns it.  Its end() returns the first error. */
 struct sink *profile_sink(struct profile *p);
-/* Send all of P into SINK, definitions first, end() not called. */
+/* Send all of P to OUT, definitions first, without calling end(). */
 void profile_replay(const struct profile *p, struct sink *out);
 
 const char *profile_string(const struct profile *p, uint32_t id);   /* "" for 0 */
 const char *profile_meta(const struct profile *p, const char *key); /* "" when absent */
 double profile_meta_number(const struct profile *p, const char *key, double otherwise);
-/* When the recording began, in the clock of its samples; 0 when it has no times. */
+/* Start of the recording in the clock of its samples; 0 when it has no times. */
 uint64_t profile_start_ns(const struct profile *p);
 uint32_t profile_find_string(const struct profile *p, const char *text); /* id or 0 */
 uint32_t profile_find_metric(const struct profile *p, const char *name); /* id or 0 */

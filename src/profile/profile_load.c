@@ -1,10 +1,11 @@
-/* profile_load.c - the sink that fills a profile.  What it is given may come from an untrusted
- * file: every id is checked here once, so that no reader of a profile needs to.  After the
- * first failure nothing more is taken in.
+/* profile_load.c - the sink that fills a profile.
  *
- * These may be 0 (none): strings other than a tag's key; a thread's process; a module of a frame
- * or function; thread, stack and tags of a sample or span; a counter's process and tags; the
- * parent of a stack or tag set.  All other ids must name something.
+ * The data may come from an untrusted file.  This sink checks every id once, so that code that
+ * reads a profile need not.  It ignores all calls after the first error.
+ *
+ * These ids may be 0 (none): strings other than the key of a tag; the process of a thread; the
+ * module of a frame or function; thread, stack and tags of a sample or span; process and tags of
+ * a counter; the parent of a stack or tag set.  All other ids must be defined.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +13,11 @@
 #include "base/utf8.h"
 #include "profile/profile.h"
 
-struct loader { /* the profile comes first: freed as one */
+struct loader { /* profile must be first: profile_free() frees both */
     struct profile p;
     struct sink sink;
     struct err first;
-    uint64_t *used; /* by metric: sum of the sizes of its weights; in the arena */
+    uint64_t *used; /* by metric: sum of its absolute weights; in the arena */
     size_t n_used;
 };
 
@@ -25,12 +26,12 @@ static struct loader *loader_of(struct sink *s)
     return (struct loader *)((char *)s - offsetof(struct loader, sink));
 }
 
-static bool is_well(const struct loader *l)
+static bool no_error(const struct loader *l)
 {
     return l->first.code == ERR_NONE;
 }
 
-/* True when ID is 0 or defined. */
+/* Is ID 0 or defined? */
 static bool known(struct loader *l, const char *what, uint32_t id, size_t n)
 {
     if (id <= n)
@@ -56,16 +57,16 @@ static bool in_range(struct loader *l, const char *what, uint64_t x, uint64_t ma
 {
     if (x <= max)
         return true;
-    err_set(&l->first, ERR_FORMAT, "%s %llu is unknown", what, (unsigned long long)x);
+    err_set(&l->first, ERR_FORMAT, "invalid %s %llu", what, (unsigned long long)x);
     return false;
 }
 
-/* Ids are 32 bits: a table may not outgrow them. */
+/* Ids have 32 bits, which limits the size of a table. */
 static bool has_room(struct loader *l, const char *what, size_t n)
 {
     if (n < UINT32_MAX - 1)
-        return is_well(l);
-    err_set(&l->first, ERR_LIMIT, "more than 4 billion of one kind: %s", what);
+        return no_error(l);
+    err_set(&l->first, ERR_LIMIT, "too many %s: the limit is 4 billion", what);
     return false;
 }
 
@@ -82,7 +83,7 @@ static void load_meta(struct sink *s, const char *key, const char *value)
     if (strcmp(key, "file.missing_bytes") == 0)
         p->missing_bytes = strtoull(copy, NULL, 10);
     for (size_t i = 0; i < p->meta.n; i++)
-        if (strcmp(p->meta.v[i].key, key) == 0) { /* the last value holds */
+        if (strcmp(p->meta.v[i].key, key) == 0) { /* the last value wins */
             p->meta.v[i].value = copy;
             return;
         }
@@ -90,7 +91,7 @@ static void load_meta(struct sink *s, const char *key, const char *value)
              ((struct profile_meta){ arena_strndup(&p->arena, key, strlen(key)), copy }));
 }
 
-/* Names come from binaries and files of all kinds; in a profile they are UTF-8. */
+/* Names come from binaries and files in any encoding; a profile contains only UTF-8. */
 static void load_string(struct sink *s, const char *text, size_t n)
 {
     struct loader *l = loader_of(s);
@@ -143,7 +144,7 @@ static void load_thread(struct sink *s, const struct thread *t)
         vec_push(&l->p.thread, *t);
 }
 
-/* An update says only what it knows: 0 leaves what was there. */
+/* A field of an update that is 0 keeps the old value. */
 #define keep_new(old, new) ((new) ? (void)((old) = (new)) : (void)0)
 
 static void load_update_process(struct sink *s, uint32_t id, const struct process *p)
@@ -152,7 +153,7 @@ static void load_update_process(struct sink *s, uint32_t id, const struct proces
 
     struct process *old;
 
-    if (!is_well(l) || !defined(l, "process", id, l->p.process.n) || !process_ok(l, p))
+    if (!no_error(l) || !defined(l, "process", id, l->p.process.n) || !process_ok(l, p))
         return;
     old = &l->p.process.v[id - 1];
     keep_new(old->name, p->name);
@@ -169,7 +170,7 @@ static void load_update_thread(struct sink *s, uint32_t id, const struct thread 
 
     struct thread *old;
 
-    if (!is_well(l) || !defined(l, "thread", id, l->p.thread.n) || !thread_ok(l, t))
+    if (!no_error(l) || !defined(l, "thread", id, l->p.thread.n) || !thread_ok(l, t))
         return;
     old = &l->p.thread.v[id - 1];
     keep_new(old->process, t->process);
@@ -189,7 +190,7 @@ static void load_update_module(struct sink *s, uint32_t id, const struct module 
     struct loader *l = loader_of(s);
     struct module *old;
 
-    if (!is_well(l) || !defined(l, "module", id, l->p.module.n) || !module_facts_ok(l, m))
+    if (!no_error(l) || !defined(l, "module", id, l->p.module.n) || !module_facts_ok(l, m))
         return;
     old = &l->p.module.v[id - 1];
     keep_new(old->symbols, m->symbols);
@@ -252,7 +253,7 @@ static void add_used(struct loader *l)
     l->n_used = 2 * l->p.metric.n;
 }
 
-/* WEIGHT, cut so that no sum over any samples of METRIC can overflow: analyses just add. */
+/* Limit WEIGHT so that no sum over samples of METRIC can overflow: analyses add without checks. */
 static int64_t bounded(struct loader *l, uint32_t metric, int64_t weight)
 {
     uint64_t size = weight < 0 ? -(uint64_t)weight : (uint64_t)weight, room;
@@ -270,7 +271,7 @@ static void load_sample(struct sink *s, const struct sample *m)
     struct loader *l = loader_of(s);
     struct sample *own;
 
-    if (!is_well(l) || !known(l, "thread", m->thread, l->p.thread.n) ||
+    if (!no_error(l) || !known(l, "thread", m->thread, l->p.thread.n) ||
         !known(l, "stack", m->stack, l->p.stack.n) || !tags_ok(l, m->tags) ||
         !defined(l, "metric", m->metric, l->p.metric.n))
         return;
@@ -283,7 +284,7 @@ static void load_span(struct sink *s, const struct span *x)
 {
     struct loader *l = loader_of(s);
 
-    if (is_well(l) && known(l, "thread", x->thread, l->p.thread.n) && string_ok(l, x->name) &&
+    if (no_error(l) && known(l, "thread", x->thread, l->p.thread.n) && string_ok(l, x->name) &&
         known(l, "stack", x->stack, l->p.stack.n) && string_ok(l, x->detail) &&
         tags_ok(l, x->tags))
         vec_push(&l->p.span, *x);
@@ -293,7 +294,7 @@ static void load_counter(struct sink *s, const struct counter *c)
 {
     struct loader *l = loader_of(s);
 
-    if (is_well(l) && known(l, "process", c->process, l->p.process.n) &&
+    if (no_error(l) && known(l, "process", c->process, l->p.process.n) &&
         string_ok(l, c->name) && string_ok(l, c->unit) && tags_ok(l, c->tags))
         vec_push(&l->p.counter, *c);
 }
@@ -308,7 +309,7 @@ static void load_function(struct sink *s, const struct function *f)
         vec_push(&l->p.function, *f);
 }
 
-/* Keep a copy of CHAIN; false when it is not well. */
+/* Copy CHAIN into the profile; false when it is invalid. */
 static bool take_chain(struct loader *l, const struct location *chain, size_t n,
                        struct profile_chain *out)
 {
@@ -332,7 +333,7 @@ static void load_resolve(struct sink *s, uint32_t frame, const struct location *
     struct loader *l = loader_of(s);
     struct profile_chain own;
 
-    if (is_well(l) && defined(l, "frame", frame, l->p.frame.n) && take_chain(l, chain, n, &own))
+    if (no_error(l) && defined(l, "frame", frame, l->p.frame.n) && take_chain(l, chain, n, &own))
         l->p.chain.v[frame - 1] = own;
 }
 
@@ -342,7 +343,7 @@ static void load_line(struct sink *s, const struct line_row *row, const struct l
     struct loader *l = loader_of(s);
     struct profile_row r = { .at = *row };
 
-    if (is_well(l) && defined(l, "module", row->module, l->p.module.n) &&
+    if (no_error(l) && defined(l, "module", row->module, l->p.module.n) &&
         take_chain(l, chain, n, &r.chain))
         vec_push(&l->p.row, r);
 }
@@ -352,7 +353,7 @@ static void load_source(struct sink *s, const struct source_text *t)
     struct loader *l = loader_of(s);
     struct source_text copy = *t;
 
-    if (!is_well(l) || !defined(l, "string", t->file, l->p.string.n))
+    if (!no_error(l) || !defined(l, "string", t->file, l->p.string.n))
         return;
     copy.text = arena_strndup(&l->p.arena, t->text, t->size);
     vec_push(&l->p.source, copy);
@@ -364,7 +365,7 @@ static void load_code(struct sink *s, const struct code_bytes *c)
     struct code_bytes copy = *c;
     unsigned char *bytes;
 
-    if (!is_well(l) || !defined(l, "module", c->module, l->p.module.n))
+    if (!no_error(l) || !defined(l, "module", c->module, l->p.module.n))
         return;
     bytes = arena_alloc(&l->p.arena, c->size);
     if (c->size)
@@ -377,7 +378,7 @@ static int load_end(struct sink *s, struct err *e)
 {
     const struct loader *l = loader_of(s);
 
-    if (is_well(l))
+    if (no_error(l))
         return 0;
     err_set(e, l->first.code, "%s", l->first.msg);
     return -1;

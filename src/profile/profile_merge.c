@@ -1,7 +1,7 @@
-/* profile_merge.c - see profile_merge.h; facts and clocks are in profile_merge_meta.c.
+/* profile_merge.c - see profile_merge.h.  profile_merge_meta.c merges meta and clocks.
  *
- * Each part is walked once in the order of its tables, and its ids are translated to those of
- * the merged profile.  SPDX-License-Identifier: Apache-2.0 */
+ * Walk each part once in the order of its tables, and translate its ids to those of the merged
+ * profile.  SPDX-License-Identifier: Apache-2.0 */
 #include "profile/profile_merge.h"
 
 #include <stdlib.h>
@@ -9,17 +9,17 @@
 
 #include "profile/intern.h"
 
-/* A call that the sink gets must be merged here as well, or it would be lost. */
+/* Every callback of the sink must be merged here; otherwise its data would be lost. */
 _Static_assert(sizeof(struct sink) == 21 * sizeof(void (*)(void)), "merge the new call");
 
 struct merged_frame {
     struct frame frame;
-    struct profile_chain chain; /* in locations; n = 0: unresolved */
+    struct profile_chain chain; /* range of locations; n = 0 when unresolved */
 };
 
 struct merge {
     struct sink *out;
-    struct intern in; /* everything but frames, whose names tell them apart too */
+    struct intern in; /* all but frames, which also differ by their names */
     VEC(struct metric) metric;
     VEC(struct merged_frame) frame;
     VEC(struct location) location;
@@ -34,11 +34,11 @@ struct locations {
     VEC(struct location) v;
 };
 
-struct part { /* ids of a part to ids of the merged profile, by id; [0] is 0 */
+struct part { /* maps ids of a part to ids of the merged profile; [0] is 0 */
     const struct profile *p;
     int64_t shift;
     uint32_t *string, *metric, *process, *thread, *module, *function, *frame, *stack, *tag;
-    uint32_t own_thread; /* for samples of a part that knows no threads, 0 otherwise */
+    uint32_t own_thread; /* for samples of a part without threads, 0 otherwise */
 };
 
 static uint32_t *new_ids(size_t n)
@@ -46,7 +46,7 @@ static uint32_t *new_ids(size_t n)
     return mem_zalloc((n + 1) * sizeof(uint32_t));
 }
 
-/* 0 is an unknown time and stays so. */
+/* 0 is an unknown time and stays 0. */
 static uint64_t shifted(const struct part *t, uint64_t time_ns)
 {
     if (!time_ns)
@@ -63,7 +63,7 @@ static void map_strings(struct merge *m, struct part *t)
         t->string[i + 1] = intern_string(&m->in, t->p->string.v[i].s, t->p->string.v[i].n);
 }
 
-/* Counted in full only if it was in every part; of periods that differ none is told. */
+/* The merged metric is exact only if it is exact in every part.  Periods that differ become 0. */
 static uint32_t join_metric(struct merge *m, const struct metric *x)
 {
     const uint32_t what = METRIC_OFF_CPU | METRIC_LIVE;
@@ -109,7 +109,7 @@ static void map_processes(struct merge *m, struct part *t)
     }
 }
 
-/* A part that knows no threads is told apart as a process of its own. */
+/* Give a part without threads a process and thread of its own. */
 static void add_own_thread(struct merge *m, struct part *t, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -135,7 +135,7 @@ static void map_threads(struct merge *m, struct part *t, const char *path)
         add_own_thread(m, t, path);
 }
 
-/* A build id says more than a path, which containers and copies change. */
+/* Prefer the build id: containers and copies change the path. */
 static uint32_t find_module(const struct merge *m, const struct module *x)
 {
     for (uint32_t i = 0; x->build_id_size && i < m->in.module.n; i++) {
@@ -148,7 +148,7 @@ static uint32_t find_module(const struct merge *m, const struct module *x)
     return 0;
 }
 
-/* What the last part tells of a module's names holds. */
+/* The last part that has symbols, problem or advice of a module wins. */
 static uint32_t join_module(struct merge *m, const struct module *x)
 {
     size_t known = m->in.module.n;
@@ -196,7 +196,7 @@ static bool has_place(const struct frame *f)
     return f->module && f->address;
 }
 
-/* A frame without a place is only its names. */
+/* A frame without an address is identified by its names alone. */
 static uint64_t hash_of(const struct frame *f, const struct location *chain, uint32_t n)
 {
     uint64_t h = hash_pair(f->address, (uint64_t)f->module << 32 | f->kind << 16 | f->flags);
@@ -223,8 +223,8 @@ static void name_frame(struct merge *m, uint32_t id, const struct location *chai
     sink_resolve(m->out, id, chain, n);
 }
 
-/* The same place with the same names.  A place that has no names in one part takes those that
- * another part knows. */
+/* Frames are equal if address and names are.  A frame without names takes those of a frame of
+ * another part at the same address. */
 static uint32_t join_frame(struct merge *m, const struct frame *f, const struct location *chain,
                            uint32_t n)
 {
@@ -253,7 +253,7 @@ static uint32_t join_frame(struct merge *m, const struct frame *f, const struct 
     return (uint32_t)m->frame.n;
 }
 
-/* The chain C of a part, with the ids of the merged profile, into OUT. */
+/* Translate the chain C of a part to ids of the merged profile, into OUT. */
 static void map_chain(const struct part *t, struct profile_chain c, struct locations *out)
 {
     out->v.n = 0;
@@ -303,7 +303,7 @@ static void map_tags(struct merge *m, struct part *t)
     }
 }
 
-/* --- what happened ---------------------------------------------------------------------- */
+/* --- samples, spans, counters, lines, sources and code ---------------------------------- */
 
 static void send_samples(struct merge *m, const struct part *t)
 {
@@ -348,7 +348,7 @@ static void send_counters(struct merge *m, const struct part *t)
     }
 }
 
-/* Of rows at one address the first. */
+/* Of several rows at one address, send the first. */
 static void send_rows(struct merge *m, const struct part *t)
 {
     struct locations chain = { 0 };
@@ -366,7 +366,7 @@ static void send_rows(struct merge *m, const struct part *t)
     vec_release(&chain.v);
 }
 
-/* A profile has one text for a file: that of the first part. */
+/* A profile has one text per file: that of the first part. */
 static void send_sources(struct merge *m, const struct part *t)
 {
     for (size_t i = 0; i < t->p->source.n; i++) {
@@ -380,7 +380,7 @@ static void send_sources(struct merge *m, const struct part *t)
     }
 }
 
-/* Of code at one address the longest piece. */
+/* Of several pieces of code at one address, keep the longest. */
 static void keep_code(struct merge *m, const struct part *t)
 {
     for (size_t i = 0; i < t->p->code.n; i++) {

@@ -1,7 +1,7 @@
-/* profile_merge_meta.c - the facts and the clock of a merged profile.
+/* profile_merge_meta.c - meta and clock of a merged profile.
  *
- * Counts are added, times are those of the whole; other facts are kept when all parts that tell
- * them agree and listed otherwise.  SPDX-License-Identifier: Apache-2.0 */
+ * Counts are added, and start and duration cover all parts.  Other values are kept if all parts
+ * that have them agree, and listed otherwise.  SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct merge_meta {
 
 /* --- the clock -------------------------------------------------------------------------- */
 
-/* Wall-clock second in which P began, or -1. */
+/* Wall-clock second in which P starts, or -1. */
 static int64_t date_s(const struct profile *p)
 {
     const char *date = profile_meta(p, "date");
@@ -40,7 +40,7 @@ static bool agree(const struct profile *a, const struct profile *b, const char *
     return *profile_meta(a, key) && strcmp(profile_meta(a, key), profile_meta(b, key)) == 0;
 }
 
-/* A clock is the same when it began at the same moment of the same machine. */
+/* Two profiles share a clock if it has the same origin on the same host. */
 static bool same_clock(const struct profile *a, const struct profile *b)
 {
     int64_t da = date_s(a), db = date_s(b), apart;
@@ -98,7 +98,7 @@ static void put_sum(const struct merge_meta *m, const char *key)
     put_number(m, key, sum, 0);
 }
 
-static void put_most(const struct merge_meta *m, const char *key)
+static void put_max(const struct merge_meta *m, const char *key)
 {
     double most = 0;
 
@@ -110,7 +110,7 @@ static void put_most(const struct merge_meta *m, const char *key)
     put_number(m, key, most, 0);
 }
 
-/* A number that differs would be taken for one that holds for all. */
+/* Drop a number that differs: a reader would apply it to all parts. */
 static void put_if_same(const struct merge_meta *m, const char *key)
 {
     const char *same = NULL;
@@ -155,7 +155,7 @@ static void put_list(const struct merge_meta *m, const char *key)
     buf_release(&list);
 }
 
-/* Samples per second of processor time: each part's samples and rate give its time. */
+/* Samples per CPU second: samples and rate of a part give its CPU time. */
 static void put_rate(const struct merge_meta *m, const char *key)
 {
     double samples = 0, seconds = 0;
@@ -178,7 +178,7 @@ static uint64_t moved_start(const struct merge_meta *m, size_t i)
     return start ? start + (uint64_t)m->shift[i] : 0;
 }
 
-/* The part that began first, SIZE_MAX when none has times. */
+/* The part that starts first, SIZE_MAX when none has times. */
 static size_t first_part(const struct merge_meta *m)
 {
     size_t first = SIZE_MAX;
@@ -224,14 +224,14 @@ static void put_duration(const struct merge_meta *m, const char *key)
 }
 
 static const struct rule {
-    const char *key; /* ends in '*': all that begin so */
+    const char *key; /* with a final '*': every key with this prefix */
     void (*put)(const struct merge_meta *m, const char *key);
 } rules[] = {
-    { "quality.ring_bytes", put_most }, { "quality.*", put_sum },
+    { "quality.ring_bytes", put_max }, { "quality.*", put_sum },
     { "file.missing_bytes", put_sum },  { "start_ns", put_start },
     { "duration_ns", put_duration },    { "date", put_date },
     { "rate_achieved", put_rate },      { "rate_asked", put_if_same },
-    { "stack_bytes", put_if_same },     { "exit_status", put_most },
+    { "stack_bytes", put_if_same },     { "exit_status", put_max },
     { "*", put_list },
 };
 
@@ -251,7 +251,7 @@ static void put_fact(const struct merge_meta *m, const char *key)
         }
 }
 
-static bool is_told_before(const struct merge_meta *m, size_t part, const char *key)
+static bool is_in_earlier_part(const struct merge_meta *m, size_t part, const char *key)
 {
     for (size_t i = 0; i < part; i++)
         if (*value_of(m, i, key))
@@ -277,7 +277,7 @@ void profile_merge_meta(const struct profile_part *part, size_t n, const int64_t
         for (size_t k = 0; k < part[i].profile->meta.n; k++) {
             const struct profile_meta *x = &part[i].profile->meta.v[k];
 
-            if (*x->value && !is_told_before(&m, i, x->key) && strcmp(x->key, "merged") != 0)
+            if (*x->value && !is_in_earlier_part(&m, i, x->key) && strcmp(x->key, "merged") != 0)
                 put_fact(&m, x->key);
         }
     if (n > 1)

@@ -1,30 +1,34 @@
-/* sink.h - the narrow waist.
+/* sink.h - the interface between producers and consumers of profiles.
  *
- * Whoever produces a profile (collector, importer, file reader) calls a sink; whoever consumes
- * one (the in-memory model, the file writer, a streaming exporter) is one.
+ * A producer (recorder, importer, file reader) calls a sink.  A consumer (in-memory model, file
+ * writer, streaming exporter) implements one.
  *
- * Rules.  Ids of each kind are dense from 1 in order of definition; 0 means none.  A
- * definition precedes its use, with one exception: resolve() may come any time before end().
- * Producers call sink_x(s, ...), which skips a NULL call.  A sink keeps its first failure and
- * reports it from end(), which is called exactly once and frees nothing.  Text is UTF-8 and not
- * NUL-terminated unless said; structs are only valid during the call.  Times are nanoseconds of
- * one clock, named by meta "clock"; 0 where unknown.
+ * Rules
+ * - Ids of each kind are dense and start at 1, in order of definition.  0 means none.
+ * - A definition precedes its use.  Exception: resolve() may come at any time before end().
+ * - Producers call sink_x(s, ...), which skips callbacks that are NULL.
+ * - A sink keeps its first error and returns it from end().  The producer calls end() exactly
+ *   once; end() frees nothing.
+ * - Text is UTF-8, and not NUL-terminated unless noted.  Arguments are valid only during the
+ *   call.
+ * - Times are nanoseconds of one clock, which the meta key "clock" names; 0 means unknown.
  *
- * Stacks are a prefix tree: a stack id names (parent stack, frame), and its parent is the
- * caller; parent 0 is a root.  A sample's stack id is its leaf.
+ * Stacks form a prefix tree: a stack is a frame and a parent stack, which is its caller.  A
+ * stack with parent 0 is a root.  The stack id of a sample is that of its innermost frame.
  *
- * A frame is a place in a program: an address in a module, or only a name.  resolve() says
- * what source functions the frame stands for, outermost first: one for an ordinary frame,
- * more where calls were inlined.  A frame that is never resolved is shown as its module and
- * address.  One stack may mix frames of all kinds.
+ * A frame is a place in a program: an address in a module, or only a name.  resolve() maps it to
+ * source functions, outermost first: one for an ordinary frame, several where calls were inlined.
+ * A frame that is never resolved is shown as its module and address.  One stack may mix frames
+ * of all kinds.
  *
- * A sample stands for the time from start_ns to start_ns + duration_ns (not included).  A sample
- * of a clock ends when the timer fires and lasts as long as it weighs; a wait lasts from leaving
- * the CPU to returning; an event such as a cache miss or an allocation is an instant with
- * duration 0.  A sum over the whole recording is an instant at its start.
+ * A sample covers the time from start_ns up to, but not including, start_ns + duration_ns:
+ * - a sample of a clock ends when the timer fires, and its duration is its weight;
+ * - a wait starts when the thread leaves the CPU and ends when it returns;
+ * - an event such as a cache miss or an allocation is an instant: its duration is 0;
+ * - a sum over the whole recording is an instant at the start of the recording.
  *
- * Tag sets are a prefix tree as well: a set is one key with a value added to a parent set.  A
- * key that occurs twice has both values, and the later one counts where only one can.
+ * Tag sets form a prefix tree too: a set is a key and a value added to a parent set.  A key that
+ * occurs twice has both values; the later one is used where only one is possible.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PROFILE_SINK_H
@@ -36,15 +40,15 @@
 #include "base/err.h"
 
 enum metric_flag {
-    METRIC_EXACT = 1,   /* counted or measured in full, not sampled: no confidence interval */
+    METRIC_EXACT = 1,   /* counts everything, not sampled: no confidence interval */
     METRIC_OFF_CPU = 2, /* time spent waiting */
-    METRIC_LIVE = 4,    /* what is left at the end (leaked bytes), not what happened */
+    METRIC_LIVE = 4,    /* what remains at the end of the recording, such as leaked bytes */
 };
 
 struct metric { /* "cpu" in "ns", "alloc" in "bytes", "cycles" in "events" ... */
     uint32_t name, unit, about; /* strings */
     uint32_t flags;             /* enum metric_flag */
-    uint64_t period;            /* asked weight per sample, 0 when not sampled */
+    uint64_t period;            /* requested weight per sample, 0 when not sampled */
 };
 
 struct process {
@@ -55,7 +59,7 @@ struct process {
 };
 
 struct thread {
-    uint32_t process; /* process id in this profile */
+    uint32_t process; /* id of the process in this profile, not its pid */
     uint32_t name;    /* string */
     int64_t tid;
     uint64_t start_ns, end_ns;
@@ -69,15 +73,15 @@ enum module_kind {
     MODULE_NONE,
 };
 
-struct module { /* a file that code came from */
-    uint32_t path; /* string: as the target saw it; "[kernel]", "[vdso]", "[jit]" ... */
+struct module { /* a file or region that contains code */
+    uint32_t path; /* string: as the target sees it; "[kernel]", "[vdso]", "[jit]" ... */
     uint32_t kind; /* enum module_kind */
     uint8_t build_id[20];
     uint8_t build_id_size; /* 0 when unknown */
-    /* What is known of its names; strings, told by update_module(). */
-    uint32_t symbols; /* where they came from: "dwarf", "symtab" ..., "none" */
-    uint32_t problem; /* why it could not be read */
-    uint32_t advice;  /* what would give more names */
+    /* Strings about the names of its functions, set by update_module(). */
+    uint32_t symbols; /* source of the names: "dwarf", "symtab" ..., "none" */
+    uint32_t problem; /* why the module could not be read */
+    uint32_t advice;  /* how to get more names */
 };
 
 enum frame_kind {
@@ -87,24 +91,24 @@ enum frame_kind {
     FRAME_PYTHON,
     FRAME_SCRIPT,
     FRAME_ZONE,
-    FRAME_NOTE, /* something we say, such as "[truncated]" or "[lost]" */
+    FRAME_NOTE, /* a remark of fathom itself, such as "[truncated]" or "[lost]" */
 };
 
 enum frame_flag {
-    FRAME_TRUNCATED = 1, /* "[truncated]": the stack was cut below here */
-    FRAME_JOINED = 2,    /* the rest below was taken from an earlier full stack */
-    FRAME_RETURN = 4,    /* address is a return address: the call is before it */
+    FRAME_TRUNCATED = 1, /* "[truncated]": the callers of this frame are missing */
+    FRAME_JOINED = 2,    /* the callers of this frame come from an earlier complete stack */
+    FRAME_RETURN = 4,    /* the address is a return address: the call is just before it */
 };
 
 struct frame {
     uint16_t kind, flags; /* enum frame_kind, enum frame_flag */
     uint32_t module;  /* 0 when unknown */
-    uint64_t address; /* file-relative ELF virtual address in module, 0 when only a name */
+    uint64_t address; /* ELF virtual address as in the module's file; 0 when only a name */
 };
 
 struct function {
     uint32_t name;        /* string, demangled */
-    uint32_t linkage_name; /* string as linked, 0 when the same */
+    uint32_t linkage_name; /* string: name for the linker, 0 when the same */
     uint32_t file;        /* string, 0 when unknown */
     uint32_t line;        /* where it is declared, 0 when unknown */
     uint32_t module;      /* 0 when unknown */
@@ -115,44 +119,45 @@ struct location { /* one source position within a frame */
     uint32_t line; /* 0 when unknown */
 };
 
-struct line_row { /* the source of the code from here to the next row of the module */
+struct line_row { /* source position of the code from ADDRESS to the next row of the module */
     uint32_t module;
-    uint64_t address; /* file-relative as in struct frame */
+    uint64_t address; /* as in struct frame */
 };
 
 struct tag { /* a tag set: KEY and its value, added to the set PARENT */
-    uint32_t parent;     /* tag set, 0 when this is its first pair */
-    uint32_t key, text;  /* strings; text 0: the value is a number */
-    uint32_t unit;       /* string: of the number, 0 when it has none */
+    uint32_t parent;     /* tag set, 0 when this is the first pair */
+    uint32_t key, text;  /* strings; the value is TEXT, or a number when TEXT is 0 */
+    uint32_t unit;       /* string: unit of the number, 0 when it has none */
     int64_t value;
 };
 /* Keys that fathom itself reads. */
-#define TAG_WAIT "wait"   /* what a sample off the CPU waited for: "futex", "run queue" ... */
+#define TAG_WAIT "wait"   /* wait kind: "futex", "run queue" ... */
 #define TAG_STACK "stack" /* "guessed": the stack is that of an earlier sample or wait */
-#define TAG_FLOW "flow"   /* of a span without duration: a number that other threads have too,
-                             where work was handed from one to the next */
-/* Of zones: for what they ran, which backend did it, the label of the call. */
-#define TAG_CONTEXT "context"
-#define TAG_BACKEND "backend"
-#define TAG_LABEL "label"
+#define TAG_FLOW "flow"   /* of a span of duration 0: a number that spans of other threads share
+                             when work is passed from one thread to the next */
+/* Keys of zones. */
+#define TAG_CONTEXT "context" /* request or task that the zone belongs to */
+#define TAG_BACKEND "backend" /* backend that executed it */
+#define TAG_LABEL "label"     /* label given by the program */
 
 struct sample {
     uint64_t start_ns, duration_ns;
     uint32_t thread, stack, metric;
     uint32_t tags;   /* tag set, 0 when none */
     int32_t cpu;     /* -1 when unknown */
-    int64_t weight;  /* in the metric's unit: nanoseconds, bytes allocated */
-    uint64_t count;  /* events that make up the weight: 1 for one sample, n for n allocations */
+    int64_t weight;  /* in the unit of the metric */
+    uint64_t count;  /* number of events in the weight: 1 for one sample, n for n allocations */
 };
 
-/* M was taken at END_NS, 0 when unknown, at the end of DURATION_NS that it stands for. */
+/* Set the time of M, which was taken at END_NS (0 when unknown) and covers the DURATION_NS
+ * before it. */
 static inline void sample_ends_at(struct sample *m, uint64_t end_ns, uint64_t duration_ns)
 {
     m->start_ns = end_ns > duration_ns ? end_ns - duration_ns : end_ns != 0;
     m->duration_ns = end_ns - m->start_ns;
 }
 
-struct span { /* something with a name, a beginning and an end on a thread */
+struct span { /* one execution of a named piece of code on a thread */
     uint64_t start_ns, duration_ns;
     uint32_t thread, name, stack; /* stack 0 when none */
     uint32_t detail;              /* string: arguments, 0 when none */
@@ -161,33 +166,33 @@ struct span { /* something with a name, a beginning and an end on a thread */
 
 struct counter {
     uint64_t time_ns;
-    uint32_t process, name, unit; /* strings; process 0 = machine-wide */
+    uint32_t process;    /* 0 when machine-wide */
+    uint32_t name, unit; /* strings */
     uint32_t tags;
     double value;
 };
 
-/* Text of a source file, or bytes of code, kept so that a profile opens elsewhere. */
+/* Source text and machine code, stored so that a profile can be annotated on another machine. */
 struct source_text {
-    uint32_t file;
+    uint32_t file; /* string: path */
     const char *text;
     size_t size;
 };
 struct code_bytes {
     uint32_t module;
-    uint64_t address; /* of bytes[0], file-relative as in struct frame */
+    uint64_t address; /* of bytes[0], as in struct frame */
     const unsigned char *bytes;
     size_t size;
 };
 
 struct sink {
-    void (*meta)(struct sink *s, const char *key, const char *value); /* NUL-terminated */
+    void (*meta)(struct sink *s, const char *key, const char *value); /* both NUL-terminated */
     void (*string)(struct sink *s, const char *text, size_t n);
     void (*metric)(struct sink *s, const struct metric *m);
     void (*process)(struct sink *s, const struct process *p);
     void (*thread)(struct sink *s, const struct thread *t);
-    /* Later facts about a process, thread or module already defined: name, end, symbols.
-     * A field that is 0 keeps the value it has; of a module only symbols, problem and advice
-     * are looked at. */
+    /* Change a process, thread or module that is already defined.  A field that is 0 keeps its
+     * value.  Of a module, only symbols, problem and advice can change. */
     void (*update_process)(struct sink *s, uint32_t id, const struct process *p);
     void (*update_thread)(struct sink *s, uint32_t id, const struct thread *t);
     void (*update_module)(struct sink *s, uint32_t id, const struct module *m);
@@ -207,7 +212,7 @@ struct sink {
     int (*end)(struct sink *s, struct err *e);
 };
 
-/* How a producer calls a sink: a NULL call is skipped. */
+/* Producers call the functions below, which skip callbacks that are NULL. */
 #define SINK_CALL(name, ...)                                                                       \
     do {                                                                                           \
         if (s->name)                                                                               \
@@ -256,7 +261,7 @@ static inline void sink_resolve(struct sink *s, uint32_t frame, const struct loc
     SINK_CALL(resolve, frame, chain, n);
 }
 
-/* Calls that take one record: sink_metric(s, m), sink_process(s, p) ... */
+/* Functions that take one record: sink_metric(s, m), sink_process(s, p) ... */
 #define SINK_RECORD(name, record)                                                                  \
     static inline void sink_##name(struct sink *s, const struct record *x)                         \
     {                                                                                              \
