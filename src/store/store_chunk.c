@@ -1,5 +1,5 @@
-/* store_chunk.c - see store_chunk.h.  A head has a checksum of its own, so a damaged chunk is
- * stepped over when its head is good, and searched past by the sync bytes when it is not.
+/* store_chunk.c - see store_chunk.h.  A head has its own checksum.  A damaged chunk with a valid
+ * head is skipped by its size; after an invalid head, search for the next sync bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "store/store_chunk.h"
 
@@ -55,7 +55,7 @@ void store_reject(struct store_scan *s, const struct store_head *h)
         s->skipped[h->type] += h->records;
 }
 
-/* Move to the next place where a good head begins, or to the end. */
+/* Move to the next valid head, or to the end. */
 static void resync(struct store_scan *s)
 {
     struct store_head h;
@@ -102,7 +102,7 @@ bool store_next(struct store_scan *s, struct store_head *h, const unsigned char 
         }
         store_reject(s, h);
     }
-    if (s->ended && s->at < s->size) { /* nothing belongs behind the end */
+    if (s->ended && s->at < s->size) { /* no bytes may follow the end chunk */
         s->damage.bad_chunks++;
         s->at = s->size;
     }
@@ -114,7 +114,7 @@ void store_scan_release(struct store_scan *s)
     buf_release(&s->raw);
 }
 
-/* The chunk's contents, decompressed into S->raw when they need it. */
+/* Return the contents of the chunk, decompressed into S->raw if they are compressed. */
 static struct cursor unpack(struct store_scan *s, const struct store_head *h,
                             const unsigned char *stored)
 {
@@ -133,7 +133,7 @@ static struct cursor unpack(struct store_scan *s, const struct store_head *h,
     return cursor_of(s->raw.data, h->raw_size);
 }
 
-/* A number into a field of 4 or 8 bytes; false when it does not fit. */
+/* Store a number in a field of 4 or 8 bytes; false when it does not fit. */
 static inline bool put_field(unsigned char *field, size_t size, bool is_signed, uint64_t x)
 {
     uint32_t small = (uint32_t)x;
@@ -146,7 +146,7 @@ static inline bool put_field(unsigned char *field, size_t size, bool is_signed, 
     return is_signed ? (int64_t)x == (int32_t)small : x == small;
 }
 
-/* cur_uleb for the many numbers that take one byte. */
+/* cur_uleb() with a fast path for numbers of one byte, which are the most. */
 static inline uint64_t next_uint(struct cursor *c)
 {
     return c->p < c->end && *c->p < 0x80 ? *c->p++ : cur_uleb(c);
@@ -181,8 +181,8 @@ static bool decode_bytes(struct column_job *j)
     return !j->c.failed;
 }
 
-/* One column; KIND and SIZE are constants where it is called, so that each kind gets a loop
- * without choices in it: a large file has millions of numbers. */
+/* Decode one column.  KIND and SIZE are constants in every call, so that each kind gets its own
+ * loop without branches on them: a large file has millions of numbers. */
 static inline __attribute__((always_inline)) bool decode_as(struct column_job *j,
                                                             enum store_kind kind, size_t size)
 {
@@ -227,7 +227,7 @@ static bool decode_numbers(struct column_job *j, const struct store_column *k)
     }
 }
 
-/* Ids only ever go up: a second definition of one would change what earlier chunks meant. */
+/* Ids only increase: defining an id again would change the meaning of earlier chunks. */
 static bool define_ids(struct store_scan *s, const struct store_head *h)
 {
     uint64_t end = (uint64_t)h->first + h->records;

@@ -1,4 +1,4 @@
-/* store_damage.c - damage in words.  SPDX-License-Identifier: Apache-2.0 */
+/* store_damage.c - describe damage as a sentence.  SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 

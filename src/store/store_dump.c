@@ -1,5 +1,5 @@
-/* store_dump.c - see store_dump.h.  Made from the rows of store.def alone: a new chunk or
- * column is printed without a line here.  Ids are those of the file.
+/* store_dump.c - see store_dump.h.  Driven by store.def alone: new chunk types and columns need
+ * no code here.  Ids are those of the file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "store/store_dump.h"
 
@@ -22,7 +22,7 @@ static struct store_text as_hex(struct dump *d, const struct store_text *t)
     return (struct store_text){ d->hex.data, d->hex.n };
 }
 
-/* On one line, in quotes. */
+/* Write T in quotes, on one line. */
 static void put_quoted(struct out *o, const struct store_text *t)
 {
     out_char(o, '"');
@@ -190,7 +190,7 @@ static int check_only(const char *only, struct err *e)
     for (int type = 1; type < STORE_TYPES; type++)
         if (strcmp(store_chunks[type].name, only) == 0)
             return 0;
-    return err_set(e, ERR_USAGE, "there are no records called \"%s\"", only);
+    return err_set(e, ERR_USAGE, "unknown record type \"%s\"", only);
 }
 
 int store_dump(const void *data, size_t size, const struct store_dump_options *o, struct out *out,

@@ -1,4 +1,4 @@
-/* store_dump.h - every record of a .fathom file in words, as they are in the file.
+/* store_dump.h - print the records of a .fathom file as they are stored.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_STORE_STORE_DUMP_H
 #define FATHOM_STORE_STORE_DUMP_H
@@ -7,11 +7,11 @@
 #include "text/out.h"
 
 struct store_dump_options {
-    bool json;        /* one object a line */
+    bool json;        /* one object per line */
     bool chunks;      /* heads of chunks instead of records */
-    const char *only; /* records of this kind, NULL for all */
+    const char *only; /* records of this type, NULL for all */
 };
-/* -1 with *E when this is no such file, or ONLY names no kind of record. */
+/* Return -1 with *E if the data is no .fathom file or ONLY is not a record type. */
 int store_dump(const void *data, size_t size, const struct store_dump_options *o, struct out *out,
                struct err *e);
 

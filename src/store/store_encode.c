@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-/* CRC-32 eight bytes at a time: table k is for a byte with k more behind it. */
+/* CRC-32, eight bytes at a time: table k is for a byte that k more bytes follow. */
 static uint32_t crc_table[8][256];
 
 static void fill_crc_table(void)

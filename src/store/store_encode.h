@@ -1,5 +1,5 @@
-/* store_encode.h - the bytes of chunks: heads, checksums, fields of columns.  Shared by the
- * tool's writer and by the one inside profiled programs, so no memory is taken here: libc only.
+/* store_encode.h - encode chunks: heads, checksums, fields of columns.  Used by the writer of the
+ * tool and the one inside the target, so this code uses only libc and allocates nothing.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_STORE_STORE_ENCODE_H
 #define FATHOM_STORE_STORE_ENCODE_H
@@ -16,18 +16,18 @@ enum {
     STORE_HEAD_SIZE = 32,
     STORE_MAX_RECORDS = 1 << 20, /* in one chunk */
     STORE_ZSTD = 1,              /* head flag: the contents are one zstd frame */
-    STORE_MAX_FIELD = LEB_MAX,   /* bytes that store_encode_field writes at most */
+    STORE_MAX_FIELD = LEB_MAX,   /* largest number of bytes store_encode_field() writes */
 };
 
-struct store_head { /* as in the file, without sync and checksum of the head itself */
+struct store_head { /* as in the file, without the sync bytes and the checksum of the head */
     uint8_t type, flags, columns;
-    uint32_t records, first; /* first: id of the first record, 0 when the type defines none */
+    uint32_t records, first; /* first: id of the first record, 0 if the type has no ids */
     uint32_t raw_size, stored_size, crc;
 };
-/* STORE_HEAD_SIZE bytes. */
+/* Write STORE_HEAD_SIZE bytes. */
 void store_encode_head(unsigned char *to, const struct store_head *h);
 
-/* CRC-32 as zlib has it. */
+/* CRC-32 as in zlib. */
 uint32_t store_crc(const void *data, size_t n);
 
 static inline size_t store_encode_real(unsigned char *to, uint64_t bits)
@@ -37,9 +37,9 @@ static inline size_t store_encode_real(unsigned char *to, uint64_t bits)
     return 8;
 }
 
-/* What a record's FIELD adds to its column; of text its length, the bytes follow in the column's
- * second part.  OWN is the id of the record, *LAST the field of the record before.  Returns the
- * number of bytes. */
+/* Encode FIELD of a record for its column.  For text, encode only the length: the bytes follow in
+ * the second part of the column.  OWN is the id of the record, *LAST the field of the previous
+ * record.  Return the number of bytes. */
 static inline size_t store_encode_field(unsigned char *to, const struct store_column *k,
                                         const unsigned char *field, uint64_t own, uint64_t *last)
 {

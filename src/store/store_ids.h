@@ -1,5 +1,5 @@
-/* store_ids.h - from ids in the file to ids in the sink.  They are the same unless a chunk of
- * definitions was lost: then whatever it defined is one stand-in, and later ids shift.
+/* store_ids.h - map ids of the file to ids of the sink.  They are equal unless a chunk of
+ * definitions was lost: then one placeholder replaces all its records, and later ids shift.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_STORE_STORE_IDS_H
 #define FATHOM_STORE_STORE_IDS_H
@@ -9,13 +9,13 @@
 struct store_run { /* file ids [first, first + n) are sink ids [sink, sink + n) */
     uint32_t first, n, sink;
 };
-struct store_ids { /* of one kind of thing; start from {0} */
-    VEC(struct store_run) run; /* by first */
-    uint32_t n_sink;           /* ids given out in the sink */
-    uint32_t lost;             /* the stand-in's sink id, 0 until one is needed */
+struct store_ids { /* of one type; initialize with {0} */
+    VEC(struct store_run) run; /* sorted by first */
+    uint32_t n_sink;           /* number of ids defined in the sink */
+    uint32_t lost;             /* sink id of the placeholder, 0 until it is needed */
 };
 
-/* The sink id, or 0 when FILE_ID was never defined. */
+/* Return the sink id, or 0 if FILE_ID was never defined. */
 static inline uint32_t store_ids_find(const struct store_ids *t, uint32_t file_id)
 {
     const struct store_run *r = t->run.v;
@@ -37,7 +37,7 @@ static inline uint32_t store_ids_find(const struct store_ids *t, uint32_t file_i
     return 0;
 }
 
-/* N more are defined from FIRST on, which is above all before.  False when ids run out. */
+/* Define N ids from FIRST on; FIRST is higher than all earlier ids.  False when ids run out. */
 static inline int store_ids_extend(struct store_ids *t, uint32_t first, uint32_t n)
 {
     struct store_run *r = t->run.n ? &t->run.v[t->run.n - 1] : NULL;

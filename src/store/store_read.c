@@ -1,8 +1,8 @@
-/* store_read.c - the reader: every whole chunk into a sink, in the order of the file.
+/* store_read.c - the reader: send every valid chunk to a sink, in file order.
  *
- * What is lost is told, not refused.  A reference to something whose definition was in a
- * damaged chunk becomes a reference to a stand-in named "[lost]", made once per kind when it
- * is first needed, so weights stay in the totals and nothing is attributed to the wrong place.
+ * Damage is reported, but is not an error.  A reference to a record of a damaged chunk becomes a
+ * reference to a placeholder named "[lost]", defined once per type when it is first needed.  So
+ * totals include the samples that refer to it, and no sample is attributed to the wrong place.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct reader {
     struct buf records;
     VEC(struct location) chain;
     uint64_t delivered[STORE_TYPES];
-    uint64_t total[STORE_TYPES]; /* as the end chunk says */
+    uint64_t total[STORE_TYPES]; /* from the end chunk */
     struct buf key, value; /* NUL-terminated copies */
 };
 
@@ -74,7 +74,7 @@ static void send_stand_in(struct reader *r, enum store_type type)
     }
 }
 
-/* The sink's id of the stand-in for what was lost of a kind. */
+/* Return the sink id of the placeholder for lost records of TYPE. */
 static uint32_t lost_id(struct reader *r, enum store_type type)
 {
     struct store_ids *t = &r->ids[type];
@@ -92,7 +92,7 @@ static uint32_t *id_field(struct reader *r, const struct store_chunk *t,
     return (uint32_t *)(void *)(r->records.data + (size_t)i * t->record_size + k->offset);
 }
 
-/* Turn the file's ids in column K into the sink's. */
+/* Map the ids in column K from the file's to the sink's. */
 static void map_ids(struct reader *r, const struct store_head *h, const struct store_column *k)
 {
     const struct store_chunk *t = &store_chunks[h->type];
@@ -112,8 +112,8 @@ static void map_ids(struct reader *r, const struct store_head *h, const struct s
     }
 }
 
-/* Make the stand-in for parents now when one will be needed: once the chunk's own ids are
- * given out nothing may come between them. */
+/* Define the placeholder for parents now if the chunk needs it: the ids of a chunk must be
+ * contiguous, so nothing can be defined between its records. */
 static void prepare_parents(struct reader *r, const struct store_head *h,
                             const struct store_column *k)
 {
@@ -127,7 +127,7 @@ static void prepare_parents(struct reader *r, const struct store_head *h,
     }
 }
 
-/* Map all ids of a decoded chunk and give out its own.  False when its ids make no sense. */
+/* Map all ids of a decoded chunk and define its own.  False when its ids are invalid. */
 static bool take_ids(struct reader *r, const struct store_head *h)
 {
     const struct store_chunk *t = &store_chunks[h->type];
@@ -204,7 +204,7 @@ static void read_thread_update(struct reader *r, const struct store_thread_updat
         SEND(r, update_thread, x->id, &t);
 }
 
-/* A later version may know more kinds; here they are the least special one. */
+/* A newer writer may use more kinds; read them as MODULE_NONE. */
 static void read_module(struct reader *r, const struct store_module *x)
 {
     struct module m = { .path = x->path,
@@ -256,7 +256,7 @@ static void read_end(struct reader *r, const struct store_total *x)
         r->total[x->type] = x->records;
 }
 
-/* One link; the chain is sent when the next record does not continue it. */
+/* Add one link.  The chain is sent when the next record does not continue it. */
 static void read_location(struct reader *r, const struct store_location *x)
 {
     const struct store_location *end =
@@ -265,7 +265,7 @@ static void read_location(struct reader *r, const struct store_location *x)
     vec_push(&r->chain, ((struct location){ x->function, x->line }));
     if (next < end && next->inlined && next->frame == x->frame)
         return;
-    if (x->frame != r->ids[STORE_frame].lost) /* the stand-in keeps its name */
+    if (x->frame != r->ids[STORE_frame].lost) /* the placeholder keeps its name */
         SEND(r, resolve, x->frame, r->chain.v, r->chain.n);
     vec_clear(&r->chain);
 }
@@ -306,7 +306,7 @@ static void read_chunks(struct reader *r)
 
     while (store_next(&r->scan, &h, &stored)) {
         if (h.type == STORE_none || h.type >= STORE_TYPES)
-            continue; /* of a later version */
+            continue; /* added by a newer writer */
         if (store_decode(&r->scan, &h, stored, &r->records) && take_ids(r, &h))
             deliver(r, &h);
         else

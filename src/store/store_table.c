@@ -1,7 +1,7 @@
 /* store_table.c - see store_table.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "store/store_table.h"
 
-/* A number for each column of the file; a chunk's columns begin at FIRST_name. */
+/* Number all columns of the file; the columns of a chunk start at FIRST_name. */
 enum {
     BEFORE_FIRST_ = -1,
 #define CHUNK(type, name, record, defines) FIRST_##name, BEFORE_##name = FIRST_##name - 1,
@@ -11,7 +11,7 @@ enum {
 #undef COLUMN
 };
 
-/* The struct behind each chunk, so that a COLUMN row can name a field by its chunk. */
+/* The struct of each chunk, so that a COLUMN row can name a field through its chunk. */
 #define CHUNK(type, name, record, defines) typedef struct record record_of_##name;
 #define COLUMN(chunk, column, kind, refers)
 #include "store/store.def"
@@ -30,7 +30,7 @@ static const struct store_column columns[] = {
 #undef COLUMN
 };
 
-/* How many columns a chunk has: one enumerator each, counted by a struct of bytes. */
+/* Count the columns of a chunk as the size of a struct with one byte per column. */
 #define CHUNK(type, name, record, defines) \
     };                                     \
     struct width_of_##name {

@@ -1,5 +1,5 @@
-/* store_table.h - the rows of store.def as data, and the records of chunks that have no struct
- * in sink.h.  For the folder's own use.  SPDX-License-Identifier: Apache-2.0 */
+/* store_table.h - store.def as tables, and the records of chunks that have no struct in sink.h.
+ * Private to src/store.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_STORE_STORE_TABLE_H
 #define FATHOM_STORE_STORE_TABLE_H
 
@@ -13,14 +13,14 @@
 enum store_kind {
     STORE_UINT,   /* LEB128 */
     STORE_INT,    /* zigzag LEB128 */
-    STORE_DELTA,  /* difference from the record before (0 before the first), modulo 2^64, as INT */
+    STORE_DELTA,  /* difference from the previous record (0 for the first), modulo 2^64, as INT */
     STORE_REF,    /* an id or 0, encoded as DELTA */
     STORE_ID,     /* the same, never 0 */
-    STORE_PARENT, /* own id less this id, as UINT; 0 for none */
+    STORE_PARENT, /* own id minus this id, as UINT; 0 for none */
     STORE_REAL,   /* 8 bytes, IEEE 754 */
-    STORE_DURATION, /* of a sample: 0 when it is its weight, else the value + 1, as UINT */
+    STORE_DURATION, /* of a sample: 0 when equal to the weight, else the value + 1, as UINT */
     STORE_TEXT,   /* UTF-8: all lengths as UINT, then all bytes */
-    STORE_BYTES,  /* the same for bytes that are no text */
+    STORE_BYTES,  /* the same for bytes that are not text */
 };
 
 static inline bool store_kind_is_text(enum store_kind kind)
@@ -59,7 +59,7 @@ struct store_frame {
     uint32_t kind, flags, module;
     uint64_t address;
 };
-struct store_location { /* one link of a frame's chain; inlined: belongs to the record before */
+struct store_location { /* one link of a frame's chain; inlined: continues the previous record */
     uint32_t frame, function, line, inlined;
 };
 struct store_stack {
@@ -78,7 +78,7 @@ struct store_code {
     uint64_t address;
     struct store_text bytes;
 };
-struct store_total { /* how many records of a type the whole file holds */
+struct store_total { /* number of records of a type in the whole file */
     uint32_t type;
     uint64_t records;
 };
@@ -100,7 +100,7 @@ struct store_column {
     enum store_kind kind;
     enum store_type refers; /* STORE_none unless REF, ID or PARENT */
     uint16_t offset, size;  /* in the record */
-    bool is_signed;         /* the field */
+    bool is_signed;         /* of the field */
 };
 
 struct store_chunk {
@@ -111,11 +111,11 @@ struct store_chunk {
     const struct store_column *column;
 };
 
-/* By type; [0] is unused. */
+/* Indexed by type; [0] is unused. */
 extern const struct store_chunk store_chunks[STORE_TYPES];
 
-/* A sample lasts as long as it weighs or not at all, mostly: either costs nothing in a column.
- * FIELD is its duration_ns; the weight is decoded before it. */
+/* The duration of most samples is their weight or 0; either compresses to almost nothing.  FIELD
+ * is duration_ns; the weight is decoded before it. */
 static inline uint64_t store_weight_beside(const unsigned char *field)
 {
     uint64_t weight;
@@ -135,7 +135,7 @@ static inline uint64_t store_unpack_duration(const unsigned char *field, uint64_
     return x ? x - 1 : store_weight_beside(field);
 }
 
-/* The number in a FIELD of four or eight bytes of a record, sign-extended where it has one. */
+/* Return the number in a FIELD of four or eight bytes, sign-extended if it is signed. */
 static inline uint64_t store_table_field(const unsigned char *field, const struct store_column *k)
 {
     uint64_t x;

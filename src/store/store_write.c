@@ -1,6 +1,6 @@
-/* store_write.c - the writer: a sink that buffers columns and puts them down in whole chunks.
- * A flush writes the types in the order of store.def, so that whatever part of the file is
- * there defines all that it uses.  SPDX-License-Identifier: Apache-2.0 */
+/* store_write.c - the writer: a sink that buffers columns and writes whole chunks.  A flush writes
+ * the types in the order of store.def, so that any prefix of the file defines every id it uses.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,29 +12,29 @@
 #include "text/out.h"
 
 enum {
-    LEVEL = 5,            /* of zstd, for numbers: more gains little */
-    TEXT_LEVEL = 8,       /* names are most of many files */
-    FLUSH_BYTES = 1 << 20, /* no more records than STORE_MAX_RECORDS: each takes a byte */
-    MIN_ZSTD = 48,        /* a smaller chunk is put down as it is */
-    MAX_TEXT = 16 << 20,  /* of one string, source file or piece of code */
+    LEVEL = 5,            /* zstd level for numbers: a higher one saves little */
+    TEXT_LEVEL = 8,       /* names make up most of many files */
+    FLUSH_BYTES = 1 << 20, /* at most STORE_MAX_RECORDS records, since each takes a byte */
+    MIN_ZSTD = 48,        /* store smaller chunks uncompressed */
+    MAX_TEXT = 16 << 20,  /* bytes of one string, source file or piece of code */
 };
 
-struct table { /* records of one type, waiting */
+struct table { /* buffered records of one type */
     uint32_t records;
-    uint32_t first;   /* id of the first that waits */
-    uint64_t total;   /* records since the beginning */
+    uint32_t first;   /* id of the first buffered record */
+    uint64_t total;   /* records since the start of the file */
     uint64_t last[STORE_MAX_COLUMNS];
     struct buf column[STORE_MAX_COLUMNS];
-    struct buf bytes[STORE_MAX_COLUMNS]; /* of a TEXT or BYTES column, after the lengths */
+    struct buf bytes[STORE_MAX_COLUMNS]; /* second part of a TEXT or BYTES column */
 };
 
 struct store_writer {
     struct sink sink;
     struct out *out, own; /* out is &own, or the caller's */
     struct table table[STORE_TYPES];
-    size_t waiting; /* bytes, about */
+    size_t buffered; /* bytes, approximately */
     uint64_t raw_total;
-    uint64_t before; /* what the caller had written */
+    uint64_t before; /* bytes the caller wrote before */
     ZSTD_CCtx *zstd;
     struct buf raw, packed;
     struct err first;
@@ -45,7 +45,7 @@ static struct store_writer *writer_of(struct sink *s)
     return (struct store_writer *)((char *)s - offsetof(struct store_writer, sink));
 }
 
-/* Returns how many bytes the columns have grown by. */
+/* Return the number of bytes added to the column. */
 static size_t put_column(struct table *t, uint8_t i, const struct store_column *k,
                          const unsigned char *field)
 {
@@ -65,7 +65,7 @@ static size_t put_column(struct table *t, uint8_t i, const struct store_column *
     return n + text.n;
 }
 
-/* Add RECORD, a struct of TYPE's kind, to its columns. */
+/* Add RECORD, the struct of TYPE, to its columns. */
 static void put(struct store_writer *w, enum store_type type, const void *record)
 {
     const struct store_chunk *c = &store_chunks[type];
@@ -74,21 +74,22 @@ static void put(struct store_writer *w, enum store_type type, const void *record
     if (w->first.code || w->out->failed)
         return;
     if (c->defines && t->total >= UINT32_MAX - 1) {
-        err_set(&w->first, ERR_LIMIT, "more than 4 billion of one kind: %s", c->name);
+        err_set(&w->first, ERR_LIMIT, "too many records of type %s: the limit is 4 billion",
+                c->name);
         return;
     }
     if (!t->records)
         t->first = c->defines ? (uint32_t)t->total + 1 : 0;
     for (uint8_t i = 0; i < c->n_columns; i++)
-        w->waiting += put_column(t, i, &c->column[i],
-                                 (const unsigned char *)record + c->column[i].offset);
+        w->buffered += put_column(t, i, &c->column[i],
+                                  (const unsigned char *)record + c->column[i].offset);
     t->records++;
     t->total++;
 }
 
 static void flush_when_full(struct store_writer *w)
 {
-    if (w->waiting >= FLUSH_BYTES)
+    if (w->buffered >= FLUSH_BYTES)
         store_writer_flush(w);
 }
 
@@ -103,8 +104,8 @@ static struct store_text text_of(const void *p, size_t n)
     return (struct store_text){ p, n < MAX_TEXT ? n : MAX_TEXT };
 }
 
-/* Compress the columns in W->raw, whose ends are in ENDS, into one zstd frame with a block of
- * its own for each column: columns differ too much to share a Huffman table. */
+/* Compress the columns in W->raw, which end at ENDS, into one zstd frame with one block per
+ * column: columns differ too much to share a Huffman table. */
 static bool pack(struct store_writer *w, const size_t *ends, const struct store_chunk *c)
 {
     uint8_t n = c->n_columns;
@@ -174,7 +175,7 @@ void store_writer_flush(struct store_writer *w)
     for (int type = 1; type < STORE_TYPES; type++)
         if (w->table[type].records)
             put_down(w, type);
-    w->waiting = 0;
+    w->buffered = 0;
     out_flush(w->out);
 }
 
@@ -190,7 +191,7 @@ static void write_string(struct sink *s, const char *text, size_t n)
     put_and_flush(s, STORE_string, &(struct store_string){ text_of(text, n) });
 }
 
-/* Calls whose struct is the record. */
+/* Callbacks whose argument is the record. */
 #define WRITE_AS_IT_IS(name)                                        \
     static void write_##name(struct sink *s, const struct name *x) \
     {                                                               \
@@ -258,7 +259,7 @@ static void write_stack(struct sink *s, uint32_t parent, uint32_t frame)
     put_and_flush(s, STORE_stack, &(struct store_stack){ parent, frame });
 }
 
-/* All links of a chain go into one chunk. */
+/* A chain must not span two chunks. */
 static void write_resolve(struct sink *s, uint32_t frame, const struct location *chain, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -305,7 +306,7 @@ static int write_end(struct sink *s, struct err *e)
     store_writer_flush(w);
     if (w->out->failed) {
         errno = w->out->failed;
-        return err_sys(e, "cannot write the recording");
+        return err_sys(e, "cannot write the profile");
     }
     if (w->first.code)
         return err_set(e, w->first.code, "%s", w->first.msg);
