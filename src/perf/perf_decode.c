@@ -196,10 +196,25 @@ static void read_parts(struct cursor *c, const struct perf_attrs *attrs, struct 
         read_stack(c, r);
 }
 
-static void read_cpu(struct cursor *c, struct perf_record *r)
+/* The fields that samples and trailers have in one order; a trailer has no address. */
+static void read_common(struct cursor *c, uint64_t type, struct perf_record *r)
 {
-    r->cpu = (int32_t)cur_u32(c);
-    cur_skip(c, 4);
+    if (type & PERF_SAMPLE_TID) {
+        r->pid = cur_u32(c);
+        r->tid = cur_u32(c);
+    }
+    if (type & PERF_SAMPLE_TIME)
+        r->time_ns = cur_u64(c);
+    if (type & PERF_SAMPLE_ADDR)
+        cur_skip(c, 8);
+    if (type & PERF_SAMPLE_ID)
+        r->id = cur_u64(c);
+    if (type & PERF_SAMPLE_STREAM_ID)
+        cur_skip(c, 8);
+    if (type & PERF_SAMPLE_CPU) {
+        r->cpu = (int32_t)cur_u32(c);
+        cur_skip(c, 4);
+    }
 }
 
 static bool read_sample(struct cursor c, const struct perf_attrs *attrs, struct perf_record *r)
@@ -211,20 +226,7 @@ static bool read_sample(struct cursor c, const struct perf_attrs *attrs, struct 
         r->id = cur_u64(&c);
     if (type & PERF_SAMPLE_IP)
         r->ip = cur_u64(&c);
-    if (type & PERF_SAMPLE_TID) {
-        r->pid = cur_u32(&c);
-        r->tid = cur_u32(&c);
-    }
-    if (type & PERF_SAMPLE_TIME)
-        r->time_ns = cur_u64(&c);
-    if (type & PERF_SAMPLE_ADDR)
-        cur_skip(&c, 8);
-    if (type & PERF_SAMPLE_ID)
-        r->id = cur_u64(&c);
-    if (type & PERF_SAMPLE_STREAM_ID)
-        cur_skip(&c, 8);
-    if (type & PERF_SAMPLE_CPU)
-        read_cpu(&c, r);
+    read_common(&c, type, r);
     r->period = type & PERF_SAMPLE_PERIOD ? cur_u64(&c) : a->is_frequency ? 1 : a->period;
     read_parts(&c, attrs, r);
     return !c.failed;
@@ -246,20 +248,9 @@ static bool split_trailer(struct cursor *body, const struct perf_attr *a, struct
 
 static void read_trailer(struct cursor c, struct perf_record *r)
 {
-    uint64_t type = cur_left(&c) ? r->attr->sample_type : 0;
+    uint64_t type = cur_left(&c) ? r->attr->sample_type & in_trailer : 0;
 
-    if (type & PERF_SAMPLE_TID) {
-        r->pid = cur_u32(&c);
-        r->tid = cur_u32(&c);
-    }
-    if (type & PERF_SAMPLE_TIME)
-        r->time_ns = cur_u64(&c);
-    if (type & PERF_SAMPLE_ID)
-        r->id = cur_u64(&c);
-    if (type & PERF_SAMPLE_STREAM_ID)
-        cur_skip(&c, 8);
-    if (type & PERF_SAMPLE_CPU)
-        read_cpu(&c, r);
+    read_common(&c, type, r);
     if (type & PERF_SAMPLE_IDENTIFIER)
         r->id = cur_u64(&c);
 }
