@@ -15,7 +15,7 @@ struct builder {
     char names[8][64]; /* "process/thread" of threads 1..n; a process for each new name */
     uint32_t processes[8];
     uint32_t n;
-    uint32_t wait; /* metric, 0 until needed */
+    uint32_t wait; /* metric id, 0 until first used */
 };
 
 static uint32_t thread_of(struct builder *b, const char *name)
@@ -64,7 +64,7 @@ static struct location place_of(struct builder *b, char *text, uint32_t *module)
     return (struct location){ intern_function(&b->in, &f), line };
 }
 
-/* Distinct texts are distinct frames: the address is a hash of the text. */
+/* Frames with distinct text are distinct: the address is a hash of the text. */
 static uint32_t frame_of(struct builder *b, char *text)
 {
     uint64_t address = hash_bytes(text, strlen(text)) | 1;

@@ -9,7 +9,7 @@
 
 static _Alignas(4096) unsigned char region[REGION_BYTES];
 
-static struct { /* what is used so far */
+static struct { /* used so far */
     uint32_t page, text, strings_page, sites, names, seq;
     uint64_t thread[2], nodes[2], extras;
     uint32_t n_nodes[2], n_extras;
@@ -207,7 +207,7 @@ static void make_running(const struct sites *s)
     t->hot.cur = (void *)(uintptr_t)address_of(n);
 }
 
-/* Two threads that are over: 5 calls of work with 20 of leaf; the longest call was elsewhere. */
+/* Two ended threads: 5 calls of work with 20 of leaf; the longest call was in another thread. */
 static void make_ended(const struct sites *s)
 {
     struct live_thread *t = make_thread(1, 0, "pool");
@@ -219,7 +219,7 @@ static void make_ended(const struct sites *s)
     t->root = address_of(root);
     t->hot.cur = (void *)(uintptr_t)address_of(root);
     times(work, 5, 50000, 300, 20000);
-    work->open = 30000; /* the most of one of the two */
+    work->open = 30000; /* the maximum of the two threads */
     leaf = add(1, work, s->leaf, "leaf");
     times(leaf, 20, 10000, 500, 500);
 }
@@ -248,8 +248,8 @@ static uint64_t *make_chunk(uint32_t tid, uint32_t thread_name, bool trace)
     return (uint64_t *)((char *)c + LIVE_HEAD);
 }
 
-/* The ended leaves are in the trace of thread 103; two calls of work of the running thread had
- * no room there and lie in its scratch page, which is not folded yet. */
+/* The ended leaves are in the trace of thread 103.  Two calls of work in the running thread did
+ * not fit there; they are in its scratch page, which is not folded yet. */
 static void make_records(void)
 {
     const uint64_t gauge = live_bits(5), flow = 77;

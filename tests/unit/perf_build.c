@@ -47,7 +47,7 @@ static void begin(struct pb *b, uint64_t time, uint32_t type, uint16_t misc, boo
     vec_push(&b->record, ((struct pb_record){ time, b->cpu, side, b->bytes.n, 0 }));
     buf_u32(&b->bytes, type);
     buf_u16(&b->bytes, misc);
-    buf_u16(&b->bytes, 0); /* its size, set by close */
+    buf_u16(&b->bytes, 0); /* the size, set by close_record */
 }
 
 static void close_record(struct pb *b)
@@ -68,8 +68,7 @@ static void end(struct pb *b, uint32_t pid, uint32_t tid)
     buf_u64(&b->bytes, r->time_ns);
     buf_u32(&b->bytes, (uint32_t)b->cpu);
     buf_u32(&b->bytes, 0);
-    buf_u64(&b->bytes, r->side ? 999 : FIRST_ID); /* records beside the samples have an event that
-                                                     is known to nobody */
+    buf_u64(&b->bytes, r->side ? 999 : FIRST_ID); /* side records have an unknown event id */
     close_record(b);
 }
 
@@ -165,7 +164,7 @@ void pb_ksymbol(struct pb *b, uint64_t time, uint64_t start, uint32_t size, cons
     begin(b, time, PERF_RECORD_KSYMBOL, 0, true);
     buf_u64(&b->bytes, start);
     buf_u32(&b->bytes, size);
-    buf_u32(&b->bytes, 1); /* made by BPF */
+    buf_u32(&b->bytes, 1); /* created by BPF */
     add_text(&b->bytes, name);
     end(b, 0, 0);
 }

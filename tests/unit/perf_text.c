@@ -34,7 +34,7 @@ static void add_stack(const struct profile *p, uint32_t stack, struct buf *out)
     add_frame(p, n->frame, out);
 }
 
-/* The first that was added first. */
+/* Append the tags in order of insertion. */
 static void add_tags(const struct profile *p, uint32_t tags, struct buf *out)
 {
     const struct tag *t;

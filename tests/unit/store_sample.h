@@ -1,4 +1,4 @@
-/* store_sample.h - a small profile with every kind of record, for tests of the file.
+/* store_sample.h - a small profile with every kind of record, for tests of the file format.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TESTS_STORE_SAMPLE_H
 #define FATHOM_TESTS_STORE_SAMPLE_H

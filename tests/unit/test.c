@@ -1,4 +1,4 @@
-/* test.c - unit-tests [WORD]: run every test, or those whose name holds WORD; TAP output.
+/* test.c - unit-tests [WORD]: run all tests, or those whose name contains WORD.  Prints TAP.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 

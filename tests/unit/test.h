@@ -1,8 +1,8 @@
-/* test.h - the unit-test harness.  A test registers itself and runs in a process of its own.
+/* test.h - the unit-test harness.  A test registers itself and runs in its own process.
  *
  *     TEST(arena_hands_out_aligned_memory) { CHECK(...); CHECK_EQ(got, want); CHECK_STR(a, b); }
  *
- * The name is the sentence it proves.  SPDX-License-Identifier: Apache-2.0 */
+ * The name is the sentence that the test proves.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TESTS_TEST_H
 #define FATHOM_TESTS_TEST_H
 
@@ -19,9 +19,9 @@ struct test {
 void test_register(struct test *t);
 void test_fail(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), noreturn));
-/* A fresh file holding DATA; removed at the end of the test. */
+/* Create a file with DATA; it is removed at the end of the test. */
 const char *test_file(const void *data, size_t n);
-/* A fresh folder of this test's own; removed with all in it at the end. */
+/* A new directory for this test; it is removed with its contents at the end. */
 const char *test_dir(void);
 void test_skip(const char *why) __attribute__((noreturn));
 

@@ -1,4 +1,4 @@
-/* test_abbreviate.c - names cut to what fits.  SPDX-License-Identifier: Apache-2.0 */
+/* test_abbreviate.c - shorten names to a given width.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include "formats/abbreviate.h"

@@ -1,11 +1,11 @@
-/* test_an_source.c - listings of a profile made by hand.  SPDX-License-Identifier: Apache-2.0 */
+/* test_an_source.c - annotate a hand-made profile.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include "analyze/an_jumps.h"
 #include "analyze/an_source.h"
 #include "profile/intern.h"
 
-/* outer (a.c:10) calls nothing but has inner (a.c:3) inlined at line 12; main calls outer. */
+/* main calls outer (a.c:10), which has inner (a.c:3) inlined at line 12 and calls nothing else. */
 struct fixture {
     struct profile *p;
     struct intern in;

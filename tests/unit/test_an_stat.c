@@ -1,4 +1,4 @@
-/* test_an_stat.c - what is said of the runs of a command.  SPDX-License-Identifier: Apache-2.0 */
+/* test_an_stat.c - statistics of the runs of a command.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ TEST(stat_measures_follow_from_counters)
     an_stat_release(&s);
 }
 
-TEST(stat_prints_medians_and_what_failed)
+TEST(stat_prints_medians_and_failures)
 {
     struct usage run[3] = { { .wall_ns = 3e9 }, { .wall_ns = 1e9, .exit_status = 139 },
                             { .wall_ns = 2e9 } };
@@ -66,7 +66,7 @@ TEST(stat_prints_medians_and_what_failed)
     an_stat_release(&s);
 }
 
-TEST(stat_says_why_there_are_no_hardware_counters)
+TEST(stat_reports_why_there_are_no_hardware_counters)
 {
     struct usage run = { .n_counters = 1,
                          .counter = { { "cycles", .is_hardware = true, .errnum = EACCES } } };

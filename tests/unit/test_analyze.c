@@ -50,7 +50,7 @@ static void release(struct flat *x)
     profile_free(x->p);
 }
 
-TEST(an_flat_gives_self_and_total_by_function)
+TEST(an_flat_computes_self_and_total_by_function)
 {
     struct flat x = flat_of(split, AN_BY_FUNCTION);
     char place[64];
@@ -78,7 +78,7 @@ TEST(an_flat_counts_recursion_once)
     release(&x);
 }
 
-TEST(an_flat_gives_inlined_functions_their_own_cost)
+TEST(an_flat_attributes_cost_to_inlined_functions)
 {
     struct flat x = flat_of("t main;a+b+c 4\nt main;a+b 2\nt main;a 1\n", AN_BY_FUNCTION);
 
@@ -194,7 +194,7 @@ TEST(an_callers_counts_the_outermost_call)
     CHECK_STR(symbol_at(&s, &t, &l, 0), "f");
     CHECK_STR(symbol_at(&s, &t, &l, 1), "main");
     CHECK_EQ(l.line.v[0].total, 5);
-    CHECK_EQ(l.line.n, 5); /* f inlined in h is a symbol of its own */
+    CHECK_EQ(l.line.n, 5); /* f inlined in h is a separate symbol */
     free(self);
     free(wait);
     an_list_release(&l);
@@ -219,7 +219,7 @@ static int64_t weight_after(struct an_filter f, enum err_code *code)
     return w;
 }
 
-TEST(an_filter_keeps_what_was_asked_for)
+TEST(an_filter_keeps_matching_samples)
 {
     enum err_code code;
 
@@ -236,7 +236,7 @@ TEST(an_filter_keeps_what_was_asked_for)
     CHECK_EQ(weight_after((struct an_filter){ .time = "-0.5" }, &code), 70);
 }
 
-TEST(an_filter_refuses_what_it_cannot_understand)
+TEST(an_filter_refuses_invalid_values)
 {
     enum err_code code;
 
@@ -265,7 +265,7 @@ TEST(profile_sums_of_weights_cannot_overflow)
     profile_free(p);
 }
 
-TEST(an_levels_are_six_at_most)
+TEST(an_groups_nest_at_most_six_levels)
 {
     struct an_levels l;
     struct err e = { 0 };
@@ -276,7 +276,7 @@ TEST(an_levels_are_six_at_most)
     CHECK_EQ(e.code, ERR_USAGE);
 }
 
-/* For free(). */
+/* The caller frees the result. */
 static char *quality_of(const char *const (*meta)[2])
 {
     struct profile *p = build_profile("app/main main 1\n");
@@ -289,7 +289,7 @@ static char *quality_of(const char *const (*meta)[2])
     return buf_text(&o.buf);
 }
 
-TEST(an_quality_says_rates_and_shares_of_the_right_whole)
+TEST(an_quality_divides_by_the_right_totals)
 {
     static const char *const meta[][2] = {
         { "quality.samples", "1000" }, { "quality.lost", "7" }, { "rate_asked", "999" },
@@ -319,6 +319,6 @@ TEST(an_source_takes_a_name_with_its_parameters)
     CHECK_EQ(an_source_named(&q, "run", id, 4), 2);
     CHECK_STR(profile_string(p, p->function.v[id[0] - 1].name), "run(int)");
     CHECK_STR(profile_string(p, p->function.v[id[1] - 1].name), "run<int>");
-    CHECK_EQ(an_source_named(&q, "runn", id, 4), 1); /* only then by a part of it */
+    CHECK_EQ(an_source_named(&q, "runn", id, 4), 1); /* a partial match, if no name is equal */
     profile_free(p);
 }

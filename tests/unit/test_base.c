@@ -72,7 +72,7 @@ TEST(cursor_reads_no_byte_past_the_end)
 
     CHECK_STR(cur_cstr(&c), "abc");
     CHECK_EQ(cur_left(&c), 2);
-    CHECK_STR(cur_cstr(&c), ""); /* no NUL is left */
+    CHECK_STR(cur_cstr(&c), ""); /* no NUL remains */
     CHECK(c.failed && cur_left(&c) == 0);
     c = cursor_of("\x01\x02\x03", 3);
     sub = cur_sub(&c, 2);
@@ -138,7 +138,7 @@ TEST(umap_replaces_and_finds)
     umap_release(&m);
 }
 
-TEST(umap_counts_its_keys_and_forgets_them_when_cleared)
+TEST(umap_counts_keys_and_clears_them)
 {
     struct umap m = { 0 };
     uint32_t found = 0;
@@ -156,7 +156,7 @@ TEST(umap_counts_its_keys_and_forgets_them_when_cleared)
     umap_release(&m);
 }
 
-TEST(umap_clear_forgets_the_last_slot_too)
+TEST(umap_clear_empties_the_last_slot)
 {
     struct umap m = { 0 };
     uint64_t key = 0;
@@ -186,7 +186,7 @@ TEST(arena_blocks_do_not_overlap)
     arena_release(&a);
 }
 
-TEST(arena_starts_a_block_for_what_does_not_fit)
+TEST(arena_starts_a_block_if_the_current_one_is_full)
 {
     struct arena a = { 0 };
     char *first, *second;
@@ -197,7 +197,7 @@ TEST(arena_starts_a_block_for_what_does_not_fit)
     arena_release(&a);
 }
 
-TEST(vec_reserves_what_is_asked_for)
+TEST(vec_reserves_the_requested_capacity)
 {
     VEC(uint32_t) v = { 0 };
 
@@ -238,7 +238,7 @@ TEST(map_reads_a_pipe_to_its_end)
     close(ends[0]);
 }
 
-TEST(map_refuses_a_folder)
+TEST(map_refuses_a_directory)
 {
     struct map m = { 0 };
     struct err e = { 0 };
@@ -262,7 +262,7 @@ TEST(map_reads_short_texts_and_numbers)
     CHECK_EQ(map_read_int("/nonexistent", 7), 7);
 }
 
-TEST(map_write_file_makes_folders)
+TEST(map_write_file_creates_directories)
 {
     char path[200];
     struct err e = { 0 };
@@ -275,7 +275,7 @@ TEST(map_write_file_makes_folders)
     map_close(&m);
 }
 
-TEST(a_cache_loses_what_was_not_used_for_longest)
+TEST(cache_evicts_the_least_recently_used_file)
 {
     char path[200], folder[200];
     struct timespec when[2] = { { 0 }, { 0 } };
@@ -296,7 +296,7 @@ TEST(a_cache_loses_what_was_not_used_for_longest)
     CHECK_EQ(cache_trim("/nonexistent", 0), 0);
 }
 
-TEST(a_cache_counts_reading_as_use)
+TEST(cache_counts_reading_as_use)
 {
     char path[200], folder[200];
 
@@ -309,10 +309,10 @@ TEST(a_cache_counts_reading_as_use)
         CHECK_EQ(utimensat(AT_FDCWD, path, when, 0), 0);
     }
     CHECK_EQ(cache_trim(folder, 10), 1);
-    CHECK(access(path, F_OK) != 0); /* 1, read last long ago */
+    CHECK(access(path, F_OK) != 0); /* 1, the least recently read */
 }
 
-TEST(the_cache_is_where_the_environment_says)
+TEST(cache_directory_follows_the_environment)
 {
     char path[40];
 

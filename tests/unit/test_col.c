@@ -9,7 +9,7 @@
 
 /* --- events --- */
 
-TEST(col_event_knows_names_modifiers_and_raw_numbers)
+TEST(col_event_parses_names_modifiers_and_raw_numbers)
 {
     struct col_events ev = { 0 };
     struct err e = { 0 };
@@ -36,7 +36,7 @@ TEST(col_event_keeps_two_clocks_apart)
     vec_release(&ev);
 }
 
-TEST(col_event_refuses_what_it_does_not_know)
+TEST(col_event_refuses_unknown_names)
 {
     static const char *const bad[] = { "", "nonsense", "cycles,", "cpu-clock,,cycles",
                                        "../../etc:passwd", "nopmu/event=1/" };
@@ -109,12 +109,12 @@ TEST(col_event_keeps_the_terms_of_a_pmu_together)
     struct err e = { 0 };
 
     CHECK_EQ(col_event_parse("nosuchpmu/event=1,umask=2/", &v, &e), -1);
-    CHECK(!strstr(e.msg, "event=1\"")); /* not taken for an event of that name */
+    CHECK(!strstr(e.msg, "event=1\"")); /* not parsed as an event name */
     CHECK_EQ(v.n, 1);
     vec_release(&v);
 }
 
-TEST(col_ring_puts_a_record_together_that_goes_round_the_end)
+TEST(col_ring_joins_a_record_that_wraps_around)
 {
     enum { SIZE = 4096 };
     static struct perf_event_mmap_page page;

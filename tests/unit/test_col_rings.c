@@ -1,5 +1,5 @@
-/* test_col_rings.c - the kernel's rings as a source, without a kernel; and the same records as a
- * perf.data, which must give the same profile.  SPDX-License-Identifier: Apache-2.0 */
+/* test_col_rings.c - simulated perf rings as an event source, without a kernel.  The same records
+ * as a perf.data file must give the same profile.  SPDX-License-Identifier: Apache-2.0 */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,14 +17,14 @@
 #define CHAIN(...) ((const uint64_t[]){ __VA_ARGS__, 0 })
 enum { CODE = 0x400000, PAGE = 0x1000, RING = 1 << 16, OUT = PERF_RECORD_MISC_SWITCH_OUT };
 
-/* Rings in memory of our own, on PB_CPUS CPUs. */
+/* Simulated rings for PB_CPUS CPUs. */
 struct rings {
     struct perf_event_mmap_page page[2 * PB_CPUS];
     struct col_ring samples[PB_CPUS], side[PB_CPUS];
     struct col_events events;
     struct col_plan plan;
     struct col_perf perf;
-    struct col_look look; /* at nothing */
+    struct col_look look; /* unused */
     struct col_rings rings;
     struct col_source source;
 };
@@ -33,7 +33,7 @@ static void ring_init(struct col_ring *r, struct perf_event_mmap_page *page)
 {
     *r = (struct col_ring){ .page = page, .data = mem_zalloc(RING), .size = RING,
                             .scratch = mem_alloc(1 << 16), .fd = -1 };
-    /* Begin shortly before the end, so that an early record wraps around. */
+    /* Start near the end of the ring, so that an early record wraps around. */
     r->head = r->tail = r->told = page->data_head = page->data_tail = RING - 40;
 }
 
@@ -62,7 +62,7 @@ static void rings_release(struct rings *x)
     col_rings_release(&x->rings);
 }
 
-/* What the kernel does. */
+/* Write to a ring as the kernel does. */
 static void put(struct col_ring *r, const unsigned char *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -70,7 +70,7 @@ static void put(struct col_ring *r, const unsigned char *bytes, size_t n)
     r->page->data_head += n;
 }
 
-/* Records FROM to below TO into the rings of their CPUs. */
+/* Write records FROM to TO - 1 to the rings of their CPUs. */
 static void put_records(struct rings *x, const struct pb *b, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {
@@ -117,7 +117,7 @@ static const char *told(struct run *r)
     return buf_text(&r->text);
 }
 
-/* Samples on three CPUs whose mapping, name and fork lie in rings of others. */
+/* Samples on three CPUs whose mapping, name and fork records are in rings of other CPUs. */
 static void on_three_cpus(struct pb *b)
 {
     b->cpu = 2;
@@ -145,12 +145,12 @@ TEST(col_rings_merge_the_samples_of_all_cpus_by_time)
     CHECK_STR(told(&r), "10/10 cpu-clock 2000000+1000000 1000000 prog+1001\n"
                         "10/10 cpu-clock 3000000+1000000 1000000 prog+1002\n"
                         "10/10 cpu-clock 4000000+1000000 1000000 libx.so+3\n");
-    for (size_t i = 0; i < PB_CPUS; i++) /* all of it was given back */
+    for (size_t i = 0; i < PB_CPUS; i++) /* all space was released */
         CHECK_EQ(r.rings.samples[i].page->data_tail, r.rings.samples[i].page->data_head);
     release(&r);
 }
 
-TEST(col_rings_leave_what_is_newer_for_the_next_time)
+TEST(col_rings_keep_newer_records_for_the_next_drain)
 {
     struct run r;
 
@@ -177,14 +177,14 @@ TEST(col_rings_apply_a_switch_once_it_has_settled)
     pb_switch(&r.b, 1000000, 10, 10, OUT);
     pb_switch(&r.b, 5000000, 10, 10, 0);
     put_records(&r.rings, &r.b, 0, r.b.record.n);
-    r.rings.source.drain(&r.rings.rings, 24000000); /* an earlier sample may still come */
+    r.rings.source.drain(&r.rings.rings, 24000000); /* an earlier sample may still arrive */
     CHECK_EQ(r.profile->sample.n, 0);
     r.rings.source.drain(&r.rings.rings, 25000000);
     CHECK_STR(told(&r), "10/10 wait 1000000+4000000 4000000  wait=unknown stack=guessed\n");
     release(&r);
 }
 
-TEST(col_rings_count_losses_and_nonsense)
+TEST(col_rings_count_lost_and_invalid_records)
 {
     static const unsigned char nonsense[16] = { PERF_RECORD_SAMPLE, 0, 0, 0, 0, 0, 16, 0 };
     struct run r;
@@ -206,13 +206,13 @@ TEST(col_rings_count_losses_and_nonsense)
     release(&r);
 }
 
-TEST(col_rings_give_up_a_ring_without_sense)
+TEST(col_rings_abandon_a_ring_with_invalid_records)
 {
     static const unsigned char longer[8] = { PERF_RECORD_SAMPLE, 0, 0, 0, 0, 0, 0, 16 };
     struct run r;
 
     start(&r, NULL);
-    put(&r.rings.samples[0], longer, sizeof longer); /* 4,096 bytes, of which 8 are there */
+    put(&r.rings.samples[0], longer, sizeof longer); /* claims 4,096 bytes, of which 8 exist */
     pb_comm(&r.b, 1, 10, 10, "prog", true);
     r.b.cpu = 1;
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE));
@@ -222,9 +222,9 @@ TEST(col_rings_give_up_a_ring_without_sense)
     release(&r);
 }
 
-TEST(col_rings_believe_the_count_that_the_kernel_keeps)
+TEST(col_rings_use_the_lost_count_of_the_kernel)
 {
-    static const uint64_t counted[2] = { 1000, 9 }; /* the event, and what it lost */
+    static const uint64_t counted[2] = { 1000, 9 }; /* count of the event, lost records */
     int ends[2];
     struct run r;
 
@@ -263,7 +263,7 @@ TEST(col_rings_have_a_descriptor_for_each_ring)
     struct run r;
 
     start(&r, NULL);
-    r.rings.side[1].page = NULL; /* a CPU that was taken off */
+    r.rings.side[1].page = NULL; /* an offline CPU */
     r.rings.samples[2].fd = 7;
     CHECK_EQ(r.rings.source.poll(&r.rings.rings, NULL, 0), 2 * PB_CPUS - 1);
     CHECK_EQ(r.rings.source.poll(&r.rings.rings, fds, ARRAY_LEN(fds)), 2 * PB_CPUS - 1);
@@ -274,7 +274,7 @@ TEST(col_rings_have_a_descriptor_for_each_ring)
 
 /* --- both sources --- */
 
-/* Threads, a fork, a library that comes and goes, walks, cuts, waits, losses. */
+/* Threads, a fork, a library that is unloaded, walks, truncated stacks, waits, lost records. */
 static void much_happens(struct pb *b)
 {
     static const uint64_t stack[] = { 0, 0x8020, CODE + 0x200, 0, 0x8040, CODE + 0x300, 0, 7,
@@ -332,7 +332,7 @@ static bool is_kept(const char *line)
                                          "quality.stacks", "quality.complete", "quality.joined",
                                          "quality.truncated", "quality.waits" };
 
-    if (strncmp(line, "end type=1 ", 11) == 0) /* how many facts */
+    if (strncmp(line, "end type=1 ", 11) == 0) /* the number of facts */
         return false;
     if (strncmp(line, "meta", 4) != 0)
         return true;
@@ -342,7 +342,7 @@ static bool is_kept(const char *line)
     return false;
 }
 
-/* Each source has facts that the other has not, such as the host or the size of rings. */
+/* Each source has facts that the other lacks, such as the host or the ring size. */
 static void text_of_records(char *lines, struct buf *text)
 {
     for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"))
@@ -381,7 +381,7 @@ static void record_rings(const struct pb *b, const char *path, uint64_t stop_ns)
     start(&r, store_writer_sink(w));
     for (size_t i = 0; i < r.b.n_attrs; i++)
         *r.e.attrs.v.v[i] = b->attr[i];
-    for (uint64_t now = 1000000; at < b->record.n; now += 700000) { /* as time goes by */
+    for (uint64_t now = 1000000; at < b->record.n; now += 700000) { /* advance the clock */
         size_t to = at;
 
         while (to < b->record.n && b->record.v[to].time_ns <= now)
@@ -429,7 +429,7 @@ TEST(rings_and_perfdata_with_the_same_records_give_the_same_profile)
     much_happens(&records);
     snprintf(live, sizeof live, "%s/live.fathom", test_dir());
     snprintf(file, sizeof file, "%s/file.fathom", test_dir());
-    import_file(&records, file); /* as they were made, which is not their order */
+    import_file(&records, file); /* in order of creation, not of time */
     qsort(records.record.v, records.record.n, sizeof *records.record.v, by_time);
     record_rings(&records, live, 7800000);
     dump(live, &a);
@@ -457,7 +457,7 @@ TEST(col_quality_measures_the_rate_over_the_time_on_a_cpu)
     perf_engine_attr(&s.engine, &(struct perf_attr){ .is_clock = true, .samples = 2000,
                                                      .weight = 2000000000 });
     s.start_ns = 1;
-    s.stop_ns = 10000000001; /* ten seconds, of which it ran for two */
+    s.stop_ns = 10000000001; /* ten seconds; the target ran for two */
     s.target.cpu_ns = 2000000000;
     col_quality_summary(&s);
     CHECK_EQ(s.sum.rate_achieved, 1000);

@@ -36,7 +36,7 @@ static void check_written(const struct profile *p, const char *metric, const cha
     out_close(&o, NULL);
 }
 
-TEST(collapsed_comes_out_as_it_went_in)
+TEST(collapsed_round_trip_is_exact)
 {
     static const char text[] = "main 3\n"
                                "main;a b;c_[i] 7\n"
@@ -50,11 +50,11 @@ TEST(collapsed_comes_out_as_it_went_in)
     profile_free(p);
 }
 
-TEST(collapsed_understands_kinds_and_inlining)
+TEST(collapsed_parses_kinds_and_inlining)
 {
     struct profile *p = read_text("main;f_[i];g_[i];read_[k] 2\nmain;j_[j] 1\nx (a.py:3) 1\n");
 
-    /* main with f and g inlined is one frame; then read, main alone, j, and the Python one */
+    /* main with f and g inlined is one frame; then read, main alone, j, and the Python frame */
     CHECK_EQ(p->frame.n, 5);
     CHECK_EQ(p->chain.v[0].n, 3);
     CHECK_EQ(p->frame.v[1].kind, FRAME_KERNEL);

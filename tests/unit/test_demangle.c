@@ -64,7 +64,7 @@ TEST(demangle_rust_v0)
     check("_RNvC1a1b.llvm.123", "a::b");
 }
 
-/* Each type is a pair of the one before it, so 60 of them would print 2^60 times. */
+/* Each type is a pair of the type before it, so 60 of them would print 2^60 names. */
 TEST(demangle_refuses_names_that_explode)
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -94,7 +94,7 @@ TEST(demangle_refuses_names_that_explode)
     check(rust, NULL);
 }
 
-TEST(demangle_refuses_large_binders_and_nothing_that_looks_like_one)
+TEST(demangle_refuses_only_large_binders)
 {
     check("_RNvC1a1NINvC1a1FFFFFFFFGEAhj11_EFFFFFEAhj11_E", NULL); /* 62^7 lifetimes, not printed */
     check("_RINvC1a1bFG0_RL0_hEuE", "a::b::<for<'a, 'b> fn(&'b u8)>");

@@ -1,4 +1,4 @@
-/* test_disasm.c - instructions whose bytes are known.  SPDX-License-Identifier: Apache-2.0 */
+/* test_disasm.c - disassemble known bytes.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include "disasm/disasm.h"
@@ -27,13 +27,13 @@ TEST(disasm_names_instructions_and_targets)
     CHECK(l.kind == DISASM_RETURN && l.target == 0);
 }
 
-TEST(disasm_tells_vector_from_scalar)
+TEST(disasm_distinguishes_vector_from_scalar)
 {
     CHECK(decode("\x0f\x58\xc1", 3).is_vector);      /* addps */
     CHECK(!decode("\xf3\x0f\x58\xc1", 4).is_vector); /* addss */
 }
 
-TEST(disasm_passes_over_what_is_no_instruction)
+TEST(disasm_skips_invalid_bytes)
 {
     struct disasm_line l = decode("\x06", 1);
 

@@ -1,9 +1,9 @@
-/* test_dwarf_path.c - paths made whole.  SPDX-License-Identifier: Apache-2.0 */
+/* test_dwarf_path.c - complete and normalize DWARF paths.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include "symbol/sym_dwarf_path.h"
 
-TEST(dwarf_path_takes_out_dots)
+TEST(dwarf_path_removes_dot_components)
 {
     static const char *const pairs[][2] = {
         { "/a/b/../c.c", "/a/c.c" }, { "/a/./b//c.c", "/a/b/c.c" }, { "/../a", "/../a" },

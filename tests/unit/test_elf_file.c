@@ -63,7 +63,7 @@ TEST(elf_file_reads_a_file_and_its_image_alike)
     close(fd);
 }
 
-/* An ELF file of one note segment with alignment ALIGN: a note before the build id. */
+/* An ELF file with one note segment of alignment ALIGN: another note, then the build id. */
 static size_t make_elf(unsigned char *to, uint64_t align)
 {
     static const unsigned char id[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
@@ -110,7 +110,7 @@ TEST(elf_file_reads_no_byte_past_the_end)
     struct elf_file f;
 
     for (size_t cut = 0; cut < n; cut++) {
-        unsigned char *copy = malloc(cut + !cut); /* exact, for the sanitizers */
+        unsigned char *copy = malloc(cut + !cut); /* exact size, for the sanitizers */
 
         memcpy(copy, whole, cut);
         CHECK_EQ(elf_file_read_image(&f, copy, cut), cut >= sizeof(Elf64_Ehdr));

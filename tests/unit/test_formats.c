@@ -1,4 +1,4 @@
-/* test_formats.c - the small readers that importers stand on.  SPDX-License-Identifier: Apache-2.0 */
+/* test_formats.c - low-level readers of the importers.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/marshal.h"
 #include "formats/protobuf.h"
 #include "formats/textscan.h"
@@ -18,7 +18,7 @@ TEST(scan_line_takes_both_line_ends_and_a_last_line_without_one)
     CHECK(!scan_line(&rest, &line));
 }
 
-TEST(scan_u64_stays_at_the_largest_number_when_there_are_too_many_digits)
+TEST(scan_u64_saturates)
 {
     struct scan_text t = scan_of("99999999999999999999999x", 24);
     uint64_t x;
@@ -28,7 +28,7 @@ TEST(scan_u64_stays_at_the_largest_number_when_there_are_too_many_digits)
     CHECK(scan_is(t, "x"));
 }
 
-TEST(scan_i64_leaves_a_lone_minus_alone)
+TEST(scan_i64_does_not_consume_a_lone_minus)
 {
     struct scan_text t = scan_of("-x", 2);
     int64_t x;
@@ -75,7 +75,7 @@ TEST(protobuf_lengths_may_take_several_bytes)
     buf_release(&b);
 }
 
-TEST(protobuf_says_when_a_packed_number_is_cut)
+TEST(protobuf_reports_a_truncated_packed_number)
 {
     static const unsigned char bytes[] = { 0x1a, 0x01, 0x80, 0x20, 0x07 };
     struct pb_reader r = pb_reader_of(cursor_of(bytes, sizeof bytes));
@@ -86,7 +86,7 @@ TEST(protobuf_says_when_a_packed_number_is_cut)
     CHECK(r.at.failed);
 }
 
-TEST(unwrap_gives_the_very_bytes_that_were_packed)
+TEST(unwrap_restores_the_packed_bytes)
 {
     static const char text[] = "main;one 70\nmain;two 30\n";
     unsigned char packed[400];
@@ -113,7 +113,7 @@ TEST(timeline_units_are_nanoseconds_when_they_are_times)
     CHECK(timeline_unit_ns("bytes") == 0);
 }
 
-TEST(protobuf_says_when_a_length_does_not_fit)
+TEST(protobuf_reports_a_length_that_does_not_fit)
 {
     static const unsigned char bytes[] = { 0x1a, 0x7f, 0x01 };
     struct pb_reader r = pb_reader_of(cursor_of(bytes, sizeof bytes));

@@ -1,4 +1,4 @@
-/* test_jit.c - code made at run time, and the kernel's list of functions.
+/* test_jit.c - names of JIT code and of the kernel.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,7 +57,7 @@ TEST(jitmap_path_of_perf_names_its_process)
     sym_module_close(m);
 }
 
-TEST(jitmap_takes_long_addresses_and_leaves_out_ranges_that_wrap)
+TEST(jitmap_reads_long_addresses_and_skips_ranges_that_wrap)
 {
     static const char text[] = "7f00123456789abc 10 high\nfffffffffffffff0 20 wraps\n";
     struct sym_jitmap_list list = { 0 };
@@ -69,7 +69,7 @@ TEST(jitmap_takes_long_addresses_and_leaves_out_ranges_that_wrap)
     vec_release(&list.code);
 }
 
-TEST(jitmap_of_another_name_is_no_map)
+TEST(jitmap_ignores_files_with_other_names)
 {
     const char *dir = test_dir();
     struct sym_module *m;
@@ -167,7 +167,7 @@ static void add_lines(struct buf *b, uint64_t address, const char *file)
     buf_release(&body);
 }
 
-/* MORE bytes than the header that is known, as a later version may have. */
+/* A header with MORE extra bytes, as a later version may have. */
 static void add_header(struct buf *b, uint32_t more)
 {
     buf_u32(b, 0x4a695444);
@@ -182,7 +182,7 @@ static void add_header(struct buf *b, uint32_t more)
         buf_u8(b, 0xee);
 }
 
-TEST(jitdump_gives_names_lines_and_bytes)
+TEST(jitdump_provides_names_lines_and_bytes)
 {
     const char *dir = test_dir();
     struct buf b = { 0 }, body = { 0 };
@@ -213,9 +213,9 @@ TEST(jitdump_gives_names_lines_and_bytes)
     CHECK_EQ(c[0].line, 20);
     CHECK_STR(c[0].file, "a.js");
     CHECK_EQ(sym_module_find(m, 0x1008, &c), 1);
-    CHECK_EQ(c[0].line, 21); /* a line begins at its own address */
+    CHECK_EQ(c[0].line, 21); /* a line row starts at its address */
     CHECK_EQ(sym_module_find(m, 0x2001, &c), 1);
-    CHECK(c[0].line == 0); /* moved code: its lines speak of the old place */
+    CHECK(c[0].line == 0); /* moved code: its line rows refer to the old address */
     CHECK_STR(name_at(m, 0x2001), "f");
     CHECK_STR(name_at(m, 0x3001), "");
     CHECK_EQ(sym_module_find(m, 0x4001, &c), 1);
@@ -227,8 +227,8 @@ TEST(jitdump_gives_names_lines_and_bytes)
     buf_release(&body);
 }
 
-/* The process of a file has ended, even if its number is in use. */
-TEST(jitdump_of_the_process_is_left_alone_when_its_number_is_of_the_past)
+/* is_past: the recorded process has ended, even if another process now has its pid. */
+TEST(jitdump_of_a_live_process_is_not_used_for_an_ended_one)
 {
     struct buf b = { 0 };
     struct map dump = { 0 };
@@ -239,7 +239,7 @@ TEST(jitdump_of_the_process_is_left_alone_when_its_number_is_of_the_past)
     add_code(&b, 0x1000, "f", 1);
     snprintf(path, sizeof path, "%s/jit-77.dump", test_dir());
     write_file(path, b.data, b.n);
-    CHECK_EQ(map_open(&dump, path, NULL), 0); /* mapped, as by a virtual machine */
+    CHECK_EQ(map_open(&dump, path, NULL), 0); /* mapped, as a JIT compiler does */
     for (int past = 0; past <= 1; past++) {
         m = sym_module_open(&(struct sym_request){ .path = "//anon", .pid = getpid(),
                                                    .is_past = past });
@@ -268,7 +268,7 @@ TEST(kallsyms_lists_functions_and_notices_hidden_addresses)
     buf_release(&names);
 }
 
-TEST(kernel_symbols_come_from_this_kernel_or_a_reason_is_given)
+TEST(kernel_symbols_come_from_this_kernel_or_a_reason_is_reported)
 {
     const char *dir = test_dir();
     struct sym_module *m;
@@ -281,7 +281,7 @@ TEST(kernel_symbols_come_from_this_kernel_or_a_reason_is_given)
     }
 }
 
-TEST(kernel_of_another_build_is_not_named)
+TEST(kernel_of_another_build_gets_no_names)
 {
     const uint8_t other[20] = { 9, 9, 9 };
     struct sym_module *m = sym_module_open(&(struct sym_request){

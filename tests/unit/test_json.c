@@ -24,7 +24,7 @@ TEST(json_writer_escapes_and_places_commas)
     out_close(&o, NULL);
 }
 
-TEST(json_reader_gives_tokens_in_order)
+TEST(json_reader_returns_tokens_in_order)
 {
     static const char text[] =
         " {\"k\\u00e9\": [1, -2.5e1, \"s\\ud83d\\ude00\", null], \"t\": true} ";
@@ -79,7 +79,7 @@ TEST(json_reader_bounds_depth)
     CHECK_STR(error_of(deep), "nested too deeply");
 }
 
-TEST(json_skip_passes_over_one_value)
+TEST(json_skip_skips_one_value)
 {
     static const char text[] = "{\"a\":{\"b\":[1,{}]},\"c\":9007199254740993}";
     struct json_reader r;
@@ -95,7 +95,7 @@ TEST(json_skip_passes_over_one_value)
     json_reader_release(&r);
 }
 
-TEST(json_strings_end_at_their_quote_wherever_it_is)
+TEST(json_strings_end_at_their_quote_at_any_offset)
 {
     char text[64], plain[32];
 
@@ -104,7 +104,8 @@ TEST(json_strings_end_at_their_quote_wherever_it_is)
             struct json_reader r;
             size_t size;
 
-            memset(plain, escape % 2 ? '\xe9' : '#', n); /* above a quote, the one or the other way */
+            /* bytes above the quote: '\xe9' as unsigned, '#' in any case */
+            memset(plain, escape % 2 ? '\xe9' : '#', n);
             memcpy(text, plain, n);
             memmove(text + 1, text, n);
             text[0] = '"';
@@ -179,7 +180,7 @@ TEST(json_integers_are_exact_or_refused)
     CHECK_EQ(integer("\"1\""), 7);
 }
 
-TEST(json_escapes_become_what_they_mean)
+TEST(json_escapes_are_decoded)
 {
     static const char text[] = "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\ud800\\ud83d\\ude00\"";
     struct json_reader r;
@@ -205,7 +206,7 @@ TEST(json_failure_names_the_line)
     json_reader_release(&r);
 }
 
-TEST(json_reader_nests_as_deep_as_it_may)
+TEST(json_reader_accepts_the_maximum_depth)
 {
     char deep[2 * JSON_MAX_DEPTH + 1];
 
@@ -218,7 +219,7 @@ TEST(json_reader_nests_as_deep_as_it_may)
     CHECK_STR(error_of(deep), "nested too deeply");
 }
 
-TEST(json_reader_says_error_for_a_bad_string)
+TEST(json_reader_reports_an_invalid_string)
 {
     struct json_reader r;
 

@@ -1,4 +1,4 @@
-/* test_live_read.c - a live region that is damaged, cut or of another program version.
+/* test_live_read.c - live regions that are damaged, truncated or of another version.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
@@ -20,7 +20,7 @@ static const struct live_node *node(const char *name)
     return NULL;
 }
 
-TEST(live_read_leaves_out_nodes_whose_parent_makes_no_sense)
+TEST(live_read_skips_nodes_with_an_invalid_parent)
 {
     unsigned char *data = live_region();
     uint32_t all;
@@ -43,12 +43,12 @@ TEST(live_read_leaves_out_nodes_whose_parent_makes_no_sense)
     live_close(&v);
 }
 
-TEST(live_read_takes_no_node_for_its_own_ancestor)
+TEST(live_read_refuses_parents_newer_than_their_child)
 {
     unsigned char *data = live_region();
     struct fathom_node_ *leaf = live_region_node(0, "leaf");
 
-    live_region_node(0, "work")->seq = leaf->seq + 1; /* made after what is inside it */
+    live_region_node(0, "work")->seq = leaf->seq + 1; /* created after its child */
     CHECK_EQ(live_open(&v, data, REGION_BYTES), 0);
     CHECK(v.bad >= 1);
     live_close(&v);
@@ -59,7 +59,7 @@ TEST(live_read_takes_no_node_for_its_own_ancestor)
     live_close(&v);
 }
 
-TEST(live_read_knows_open_zones_from_those_just_counted)
+TEST(live_read_distinguishes_open_zones_from_those_just_counted)
 {
     unsigned char *data = live_region();
 
@@ -74,7 +74,7 @@ TEST(live_read_knows_open_zones_from_those_just_counted)
     live_close(&v);
 }
 
-TEST(live_read_refuses_another_version_and_reads_what_is_left_of_a_cut_file)
+TEST(live_read_refuses_another_version_and_reads_a_truncated_file)
 {
     unsigned char *data = live_region();
 
@@ -89,7 +89,7 @@ TEST(live_read_refuses_another_version_and_reads_what_is_left_of_a_cut_file)
     live_close(&v);
 }
 
-TEST(live_read_takes_a_rate_that_no_counter_has_for_damage)
+TEST(live_read_treats_an_impossible_clock_rate_as_damage)
 {
     struct live_header h = { .clock = LIVE_TICKS, .start_ticks = 1000, .start_ns = 5000 };
 

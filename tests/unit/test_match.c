@@ -1,4 +1,4 @@
-/* test_match.c - the same function in two profiles.  SPDX-License-Identifier: Apache-2.0 */
+/* test_match.c - match functions across two profiles.  SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/an_match.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void begin(struct side *s)
     intern_init(&s->in, profile_sink(s->p));
 }
 
-/* A function of the module at PATH with a build id of one byte, 0 for none. */
+/* A function in the module at PATH with a build id of one byte; 0 for none. */
 static uint32_t add(struct side *s, const char *name, const char *path, uint8_t build_id,
                     const char *file, uint32_t line)
 {
@@ -60,13 +60,13 @@ TEST(match_finds_functions_by_name_module_and_file)
     b_bare = add(&b, "main", "/new/app", 2, "/new/src/main.c", 1);
 
     to = an_match_functions(a.p, b.p);
-    CHECK_EQ(to[moved], b_moved);     /* another build, folder and line */
-    CHECK_EQ(to[other], b_other);     /* the module of the same name */
-    CHECK_EQ(to[in_lib], b_in_lib);   /* the build id, whatever the path */
-    CHECK_EQ(to[twin[0]], b_twin[0]); /* the file tells static functions apart */
+    CHECK_EQ(to[moved], b_moved);     /* another build, directory and line */
+    CHECK_EQ(to[other], b_other);     /* a module of the same name */
+    CHECK_EQ(to[in_lib], b_in_lib);   /* the same build id, another path */
+    CHECK_EQ(to[twin[0]], b_twin[0]); /* the file distinguishes static functions */
     CHECK_EQ(to[twin[1]], b_twin[1]);
     CHECK_EQ(to[gone], 0);
-    CHECK_EQ(to[bare], b_bare);       /* nothing is known that would part them */
+    CHECK_EQ(to[bare], b_bare);       /* no known difference */
     free(to);
     end(&a);
     end(&b);

@@ -1,4 +1,4 @@
-/* test_mem.c - memory that runs out: the host decides, never the core.
+/* test_mem.c - out of memory: the host program decides what happens, not the core.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 
@@ -10,7 +10,7 @@
 #include "cfi/cfi.h"
 #include "test.h"
 
-/* The address sanitizer would end the test instead of letting malloc fail. */
+/* The address sanitizer would abort instead of letting malloc fail. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -21,7 +21,7 @@ static jmp_buf entry;
 static volatile bool inside;
 static volatile size_t wanted;
 
-/* The unit tests as a host: leave to where the core was entered. */
+/* The unit tests act as the host: jump back to where they called the core. */
 void mem_failed(size_t bytes)
 {
     if (!inside)
@@ -30,7 +30,7 @@ void mem_failed(size_t bytes)
     longjmp(entry, 1);
 }
 
-/* Whether the statement ran out of memory and came back through mem_failed. */
+/* Whether the statement ran out of memory and returned through mem_failed. */
 #define FAILS(statement)          \
     ({                            \
         volatile bool failed_ = true; \
@@ -45,7 +45,7 @@ void mem_failed(size_t bytes)
 
 static const size_t HUGE_SIZE = SIZE_MAX / 2 - 4096;
 
-TEST(mem_failed_lets_a_host_survive_every_way_to_run_out)
+TEST(mem_failed_lets_a_host_survive_every_failed_allocation)
 {
     static struct arena a;
     static struct buf b;
@@ -85,8 +85,8 @@ TEST(unwind_table_of_a_sparse_file_that_claims_terabytes_is_empty)
     int fd;
 
     memcpy(bytes + 16, (uint16_t[]){ 3, 62 }, 4);            /* a library for x86-64 */
-    memcpy(bytes + 40, &(uint64_t){ 64 }, 8);                /* its section table, */
-    memcpy(bytes + 58, (uint16_t[]){ 64, 2, 1 }, 6);         /* of two, the second with names */
+    memcpy(bytes + 40, &(uint64_t){ 64 }, 8);                /* the section table: */
+    memcpy(bytes + 58, (uint16_t[]){ 64, 2, 1 }, 6);         /* two sections, the last with names */
     memcpy(bytes + 64 + 4, &(uint32_t){ 1 }, 4);             /* .eh_frame at 0, terabytes long */
     memcpy(bytes + 64 + 32, &huge, 8);
     memcpy(bytes + 128 + 24, (uint64_t[]){ 192, 12 }, 16);

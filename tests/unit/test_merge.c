@@ -1,5 +1,5 @@
-/* test_merge.c - several profiles as one.  A profile is compared as text: one line for each
- * sample, span and counter with all names in full, sorted.  SPDX-License-Identifier: Apache-2.0 */
+/* test_merge.c - merge profiles.  Profiles are compared as text: one sorted line per sample, span
+ * and counter, with all names spelled out.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include <inttypes.h>
@@ -140,13 +140,13 @@ static uint32_t any_function(struct intern *in, uint32_t *seed, uint32_t module)
                                                    .line = k % 2 ? k : 0 });
 }
 
-/* A frame by address with a chain of inlined calls, or one that is only a name. */
+/* A frame with an address and a chain of inlined calls, or a frame that is only a name. */
 static uint32_t any_frame(struct intern *in, uint32_t *seed, uint32_t module)
 {
     struct location chain[3];
     uint32_t known = (uint32_t)in->frame.n, id;
     uint64_t address = 0x1000 + next(seed) % 40;
-    uint32_t same = (uint32_t)address; /* one place has one chain, in every profile */
+    uint32_t same = (uint32_t)address; /* an address has the same chain in every profile */
     uint32_t n = same % 3 + 1;
 
     if (next(seed) % 4 == 0)
@@ -176,7 +176,7 @@ static uint32_t any_tags(struct intern *in, uint32_t *seed)
     return k == 3 ? intern_tag_number(in, tags, "size", next(seed) % 3 - 1, "bytes") : tags;
 }
 
-/* SEED decides all; the order of definitions differs between profiles. */
+/* A random profile of SEED; the order of definitions differs between profiles. */
 static struct profile *make(uint32_t seed)
 {
     struct profile *p = profile_new();
@@ -253,7 +253,7 @@ TEST(merge_keeps_every_sample_span_and_counter)
     profile_free(m);
 }
 
-TEST(merge_joins_what_is_the_same)
+TEST(merge_unifies_equal_records)
 {
     struct profile *a = make(7), *b = make(7);
     struct profile_part part[] = { { a, "a" }, { b, "b" } };
@@ -310,7 +310,7 @@ static struct profile *merge_two(struct profile *a, struct profile *b)
     return m;
 }
 
-TEST(merge_knows_a_module_by_its_build_id_or_else_its_path)
+TEST(merge_identifies_a_module_by_build_id_or_path)
 {
     struct profile *m = merge_two(one_frame("/a/app", 1, "f", 0, 0), one_frame("/b/app", 1, "f", 0, 0));
 
@@ -329,7 +329,7 @@ TEST(merge_knows_a_module_by_its_build_id_or_else_its_path)
     profile_free(m);
 }
 
-TEST(merge_names_a_place_that_only_one_profile_has_a_name_for)
+TEST(merge_names_an_address_that_only_one_profile_resolves)
 {
     for (int first = 0; first < 2; first++) {
         struct profile *m = merge_two(one_frame("/app", 1, first ? "f" : NULL, 0, 0),
@@ -342,7 +342,7 @@ TEST(merge_names_a_place_that_only_one_profile_has_a_name_for)
     }
 }
 
-TEST(merge_keeps_apart_what_two_profiles_call_differently)
+TEST(merge_separates_frames_with_different_names)
 {
     struct profile *m = merge_two(one_frame("/app", 1, "f", 0, 0), one_frame("/app", 1, "g", 0, 0));
 
@@ -370,7 +370,7 @@ TEST(merge_calls_a_metric_exact_only_if_it_is_in_every_profile)
     profile_free(m);
 }
 
-TEST(merge_makes_a_process_of_a_profile_without_threads)
+TEST(merge_creates_a_process_for_a_profile_without_threads)
 {
     struct profile *m = merge_two(one_frame("/app", 1, "f", 0, 0), one_frame("/app", 1, "f", 0, 0));
 
@@ -446,7 +446,7 @@ TEST(merge_keeps_times_of_one_clock_and_moves_others_to_the_first_start)
     static const char *const first[][2] = {
         { "host", "h" }, { "clock", "monotonic" }, { "date", "2026-01-01T10:00:00+0000" },
         { "start_ns", "50000000000" }, { "duration_ns", "1000000000" }, { 0 } };
-    static const char *const later[][2] = { /* ten seconds later in another zone */
+    static const char *const later[][2] = { /* ten seconds later in another time zone */
         { "host", "h" }, { "clock", "monotonic" }, { "date", "2026-01-01T11:00:10+0100" },
         { "start_ns", "60000000000" }, { "duration_ns", "2000000000" }, { 0 } };
     static const char *const elsewhere[][2] = {
@@ -473,7 +473,7 @@ TEST(merge_keeps_times_of_one_clock_and_moves_others_to_the_first_start)
     profile_free(m);
 }
 
-/* A module's names and rows may be known to one part only. */
+/* Only one of the merged profiles may have the names and line rows of a module. */
 TEST(merge_joins_line_rows_and_facts_of_modules)
 {
     struct profile *a = make(2), *b = make(3), *m;

@@ -1,4 +1,4 @@
-/* test_opts.c - options as tables.  SPDX-License-Identifier: Apache-2.0 */
+/* test_opts.c - parse options by a table.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include <stdbool.h>
@@ -133,7 +133,7 @@ static void check_refused(const char *line, const char *about)
     free(p);
 }
 
-TEST(opts_that_make_no_sense_are_refused)
+TEST(opts_refuse_invalid_values)
 {
     char many[400] = "";
 
@@ -152,7 +152,7 @@ TEST(opts_that_make_no_sense_are_refused)
     check_refused(many, "--only");
 }
 
-TEST(opts_may_be_abbreviated_while_one_is_meant)
+TEST(opts_accept_unambiguous_abbreviations)
 {
     struct parsed *p = parse("--na me --gr --sha 1", 0);
 
@@ -171,7 +171,7 @@ static const struct option alike[] = {
     { 0 },
 };
 
-TEST(opts_that_could_mean_two_are_refused)
+TEST(opts_refuse_ambiguous_abbreviations)
 {
     char *argv[] = { "test", "--col", NULL };
     struct opts_table both[] = { { alike, 0 }, { 0 } };

@@ -1,4 +1,4 @@
-/* test_perf_decode.c - perf records as fields; last-branch records; words for waits.
+/* test_perf_decode.c - decode perf records; last-branch records; wait kinds.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "perf/perf_blocked.h"
 #include "perf/perf_lbr.h"
@@ -84,7 +84,7 @@ TEST(perf_decode_finds_registers_by_the_mask_of_the_event)
     struct pb b;
 
     pb_init(&b);
-    r = with_regs(&b, 0xff0fff, UNW_X86_64); /* as perf record asks for them */
+    r = with_regs(&b, 0xff0fff, UNW_X86_64); /* as perf record requests them */
     CHECK_EQ(r.regs.bx, 1001);
     CHECK_EQ(r.regs.fp, 1006);
     CHECK_EQ(r.regs.sp, 1007);
@@ -110,7 +110,7 @@ TEST(perf_decode_refuses_a_chain_longer_than_its_record)
     pb_init(&b);
     pb_sample(&b, &(struct pb_sample){ .time = 1, .pid = 1, .chain = chain });
     CHECK(decode(&b, body_of(&b), &r));
-    memset(b.bytes.data + b.bytes.n - 24, 0x3f, 8); /* the number of its words */
+    memset(b.bytes.data + b.bytes.n - 24, 0x3f, 8); /* the number of words */
     CHECK(!decode(&b, body_of(&b), &r));
     pb_release(&b);
 }
@@ -133,7 +133,7 @@ TEST(perf_decode_reads_a_mapping_with_its_build_id)
     CHECK_STR(r.text, "/bin/x");
     CHECK_EQ(r.time_ns, 1000);
     CHECK(!decode(&b, 24, &r)); /* too short for its trailer */
-    b.bytes.data[8 + 32] = 21; /* an id longer than its room */
+    b.bytes.data[8 + 32] = 21; /* an id longer than its field */
     CHECK(!decode(&b, body_of(&b), &r));
     pb_release(&b);
 }
@@ -152,9 +152,9 @@ TEST(perf_decode_refuses_a_name_without_an_end)
     pb_release(&b);
 }
 
-/* --- words for waits --- */
+/* --- wait kinds --- */
 
-TEST(perf_blocked_knows_calls_and_kernel_functions)
+TEST(perf_blocked_recognizes_calls_and_kernel_functions)
 {
     CHECK_STR(perf_blocked_by_call(-1), "page fault");
     CHECK_STR(perf_blocked_by_call(100000), PERF_BLOCKED_UNKNOWN);
@@ -204,7 +204,7 @@ TEST(perf_lbr_stitches_a_full_stack_onto_the_one_before)
     CHECK_EQ(frames[0].pc, 0x999);
     CHECK_EQ(frames[1].pc, 7);
     CHECK_EQ(frames[6].pc, 2);
-    r = branches(&b, one_alike, 4); /* one call alone may be a chance */
+    r = branches(&b, one_alike, 4); /* a single equal call may be a coincidence */
     s = perf_lbr_walk(&r, &known, &depth, frames, 16);
     CHECK(!s.whole && s.n == 5);
     r = branches(&b, other, 4);
@@ -258,12 +258,12 @@ TEST(perf_decode_finds_the_event_of_samples_and_of_other_records)
     buf_u64(&l.body, 0x1234);
     CHECK(decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r));
     CHECK(r.attr == &l.attr[1] && r.ip == 0x1234);
-    CHECK_EQ(r.period, 78); /* not in the record: the event's own */
+    CHECK_EQ(r.period, 78); /* not in the record: that of the event */
     l.attr[1].is_frequency = true;
     CHECK(decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r));
     CHECK_EQ(r.period, 1);
     memcpy(l.body.data, &(uint64_t){ 999 }, 8);
-    CHECK(!decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r)); /* of no event */
+    CHECK(!decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r)); /* no such event */
     l.body.n = 0;
     buf_u64(&l.body, 5); /* id and number of a loss, then the trailer */
     buf_u64(&l.body, 12);
@@ -274,7 +274,7 @@ TEST(perf_decode_finds_the_event_of_samples_and_of_other_records)
     end_layout(&l);
 }
 
-TEST(perf_decode_passes_over_the_values_of_a_group)
+TEST(perf_decode_skips_the_values_of_a_group)
 {
     struct layout l;
     struct perf_record r;
@@ -313,7 +313,7 @@ TEST(perf_decode_takes_registers_of_64_bits_only)
     end_layout(&l);
 }
 
-TEST(perf_decode_takes_what_was_copied_of_a_stack_and_no_more)
+TEST(perf_decode_reads_only_the_copied_part_of_a_stack)
 {
     struct layout l;
     struct perf_record r;
@@ -326,12 +326,12 @@ TEST(perf_decode_takes_what_was_copied_of_a_stack_and_no_more)
     buf_u64(&l.body, 16); /* used */
     CHECK(decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r));
     CHECK_EQ(r.stack.size, 16);
-    memcpy(l.body.data + 5 * 8, &(uint64_t){ 32 }, 8); /* more than there is room for */
+    memcpy(l.body.data + 5 * 8, &(uint64_t){ 32 }, 8); /* more than the size of the copy */
     CHECK(!decode_layout(&l, PERF_RECORD_SAMPLE, 0, &r));
     end_layout(&l);
 }
 
-TEST(perf_decode_tells_mapped_data_from_code)
+TEST(perf_decode_distinguishes_mapped_data_from_code)
 {
     struct layout l;
     struct perf_record r;

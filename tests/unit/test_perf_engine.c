@@ -1,10 +1,10 @@
-/* test_perf_engine.c - streams of perf records with the exact profile that each must give.
+/* test_perf_engine.c - streams of perf records and the exact profile of each.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "perf_build.h"
 #include "perf_text.h"
 #include "test.h"
 
-/* A program of one page of code at 0x400000, offset 0x1000 in its file, and a library. */
+/* A program with one page of code at 0x400000, at offset 0x1000 of its file, and a library. */
 #define PROG "/nonexistent/prog"
 #define LIB "/nonexistent/libx.so"
 enum { PAGE = 0x1000, CODE = 0x400000, LIBRARY = 0x700000 };
@@ -37,7 +37,7 @@ static void start_program(struct run *r, uint32_t pid)
     pb_map(&r->b, 2, pid, CODE, PAGE, PAGE, PROG);
 }
 
-/* Run all records; the profile as text. */
+/* Process all records; returns the profile as text. */
 static const char *told(struct run *r, uint64_t stop_ns)
 {
     struct err e = { 0 };
@@ -88,7 +88,7 @@ TEST(perf_engine_gives_a_forked_child_the_maps_of_its_parent)
     finish(&r);
 }
 
-TEST(perf_engine_keeps_what_a_child_maps_from_its_parent)
+TEST(perf_engine_hides_maps_of_a_child_from_its_parent)
 {
     struct run r;
 
@@ -138,7 +138,7 @@ TEST(perf_engine_follows_an_address_from_one_library_to_the_next)
     finish(&r);
 }
 
-TEST(perf_engine_tells_the_processes_of_a_reused_pid_apart)
+TEST(perf_engine_distinguishes_the_processes_of_a_reused_pid)
 {
     struct run r;
 
@@ -149,7 +149,7 @@ TEST(perf_engine_tells_the_processes_of_a_reused_pid_apart)
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 0x10));
     CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 ?+400010\n");
     CHECK_EQ(r.profile->process.v[0].end_ns, 100);
-    CHECK_EQ(r.profile->process.n, 3); /* the first, its unknown parent, the second */
+    CHECK_EQ(r.profile->process.n, 3); /* the first process, its unknown parent, the second */
     CHECK_EQ(r.profile->thread.v[r.profile->sample.v[0].thread - 1].process, 3);
     finish(&r);
 }
@@ -173,7 +173,7 @@ TEST(perf_engine_keeps_threads_of_one_process_together)
     finish(&r);
 }
 
-TEST(perf_engine_can_leave_out_children)
+TEST(perf_engine_can_exclude_children)
 {
     struct run r;
 
@@ -188,7 +188,7 @@ TEST(perf_engine_can_leave_out_children)
     finish(&r);
 }
 
-TEST(perf_engine_knows_code_that_no_file_holds)
+TEST(perf_engine_handles_code_without_a_file)
 {
     static const char *const paths[] = { "//anon", "/memfd:jit (deleted)", "/SYSV00000000",
                                          "/anon_hugepage (deleted)", "/dev/zero", "[heap]" };
@@ -264,13 +264,13 @@ TEST(perf_engine_looks_return_addresses_up_before_the_return)
     start(&r);
     start_program(&r, 10);
     pb_map(&r.b, 3, 10, CODE + PAGE, PAGE, 0, LIB);
-    /* The last instruction of the program is a call: it returns to where the library begins. */
+    /* The last instruction of the program is a call: its return address is in the library. */
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + PAGE + 1, CODE + PAGE));
     CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+2000r;libx.so+1\n");
     finish(&r);
 }
 
-TEST(perf_engine_tells_a_leaf_from_a_caller_at_the_same_address)
+TEST(perf_engine_distinguishes_a_leaf_from_a_caller_at_the_same_address)
 {
     struct run r;
 
@@ -294,7 +294,7 @@ TEST(perf_engine_puts_the_kernel_on_top_of_the_program)
                                          .chain = CHAIN(MARK_KERNEL, KERNEL(1), KERNEL(2),
                                                         MARK_USER, CODE + 1, CODE + 2) });
     pb_sample(&r.b, &(struct pb_sample){ .time = 3000000, .pid = 10, .kernel = true,
-                                         .chain = CHAIN(KERNEL(1)) }); /* no marks at all */
+                                         .chain = CHAIN(KERNEL(1)) }); /* without context marks */
     pb_ksymbol(&r.b, 3500000, KERNEL(0), 16, "bpf_prog_x");
     pb_sample(&r.b, &(struct pb_sample){ .time = 4000000, .pid = 10, .kernel = true,
                                          .chain = CHAIN(MARK_KERNEL, KERNEL(1), KERNEL(0x10)) });
@@ -306,7 +306,7 @@ TEST(perf_engine_puts_the_kernel_on_top_of_the_program)
     finish(&r);
 }
 
-/* A stack of three frames at 0x8000: each frame pointer leads to the next, the last is 0. */
+/* A stack of three frames at 0x8000: each frame pointer points to the next, the last is 0. */
 static const uint64_t whole_stack[] = { 0, 0x8020, CODE + 0x200, 0, 0x8040, CODE + 0x300, 0, 7,
                                         0, CODE + 0x400 };
 
@@ -371,7 +371,7 @@ TEST(perf_engine_puts_a_cut_stack_without_a_match_under_a_note)
     pb_stacks(&r.b);
     start_program(&r, 10);
     walked(&r, 2000000, CODE + 0x10, 4);
-    walked(&r, 3000000, CODE + 0x20, 4); /* what was cut itself is nothing to join to */
+    walked(&r, 3000000, CODE + 0x20, 4); /* a truncated stack is not joined to another one */
     told(&r, 0);
     CHECK_STR(buf_text(&r.text), "10/10 cpu-clock 1000000+1000000 1000000 "
                                  "[truncated];prog+1200r;prog+1010\n"
@@ -443,11 +443,11 @@ TEST(perf_engine_completes_deferred_chains_of_the_same_thread)
                            "10/10 cpu-clock 1000000+1000000 1000000 "
                            "prog+1033;[kernel]+ffffffff81000001\n"
                            "10/12 cpu-clock 1000002+1000000 1000000 "
-                           "[kernel]+ffffffff81000001\n"); /* its second half never came */
+                           "[kernel]+ffffffff81000001\n"); /* its second half is missing */
     finish(&r);
 }
 
-TEST(perf_engine_gives_each_event_of_a_group_what_it_grew_by)
+TEST(perf_engine_weighs_each_event_of_a_group_by_its_increase)
 {
     static const uint64_t values[2][5] = { { 2, 500, 100, 3, 101 }, { 2, 800, 100, 3, 101 } };
     struct run r;
@@ -471,7 +471,7 @@ TEST(perf_engine_gives_each_event_of_a_group_what_it_grew_by)
     finish(&r);
 }
 
-TEST(perf_engine_counts_what_was_lost_throttled_and_broken)
+TEST(perf_engine_counts_lost_throttled_and_unreadable_records)
 {
     struct perf_raw broken = { .type = PERF_RECORD_SAMPLE, .body = cursor_of("abc", 3) };
     struct run r;
@@ -494,7 +494,7 @@ TEST(perf_engine_counts_what_was_lost_throttled_and_broken)
     CHECK_STR(profile_meta(r.profile, "quality.throttled"), "2");
     CHECK_STR(profile_meta(r.profile, "quality.samples"), "1");
     CHECK_STR(profile_meta(r.profile, "quality.stacks"), "1");
-    CHECK_STR(profile_meta(r.profile, "quality.unreadable"), "2"); /* and a chain without a root */
+    CHECK_STR(profile_meta(r.profile, "quality.unreadable"), "2"); /* one is a rootless chain */
     finish(&r);
 }
 
@@ -553,10 +553,10 @@ TEST(perf_order_delivers_a_round_up_to_the_newest_of_the_one_before)
     for (size_t i = 0; i < ARRAY_LEN(times); i++) {
         struct perf_raw raw = { .body = cursor_of(&passing, 1), .passing = true };
 
-        passing = times[i]; /* the queue must have a copy of the one before */
+        passing = times[i]; /* the queue must have copied the record before */
         perf_order_add(&q, &raw, times[i]);
         if (i == 1)
-            perf_order_round(&q); /* 5 is the newest: nothing is safe yet */
+            perf_order_round(&q); /* 5 is the newest: nothing can be delivered yet */
     }
     CHECK_EQ(told_times.n, 0);
     perf_order_round(&q);
@@ -566,7 +566,7 @@ TEST(perf_order_delivers_a_round_up_to_the_newest_of_the_one_before)
     perf_order_until(&q, UINT64_MAX);
     CHECK_STR(buf_text(&told_times), "3 5 7 9 ");
     perf_order_add(&q, &(struct perf_raw){ .body = cursor_of(times, 1) }, 0);
-    CHECK_STR(buf_text(&told_times), "3 5 7 9 5 "); /* without a time: at once */
+    CHECK_STR(buf_text(&told_times), "3 5 7 9 5 "); /* without a time: delivered at once */
     perf_order_release(&q);
     buf_release(&told_times);
 }
@@ -607,7 +607,7 @@ TEST(perf_engine_stamps_a_wait_with_its_beginning)
     finish(&r);
 }
 
-TEST(perf_engine_tells_a_lost_cpu_from_a_wait)
+TEST(perf_engine_distinguishes_preemption_from_a_wait)
 {
     struct run r;
 
@@ -630,7 +630,7 @@ TEST(perf_engine_ends_open_waits_with_the_recording)
     pb_fork(&r.b, 5, 10, 10, 11, 10);
     pb_switch(&r.b, 3000000, 10, 10, OUT);
     pb_switch(&r.b, 4000000, 10, 11, OUT);
-    pb_exit(&r.b, 3999999, 10, 11); /* gone: it does not wait */
+    pb_exit(&r.b, 3999999, 10, 11); /* ended: it does not wait */
     CHECK_STR(told(&r, 9000000), "10/10 wait 3000000+6000000 6000000  wait=unknown stack=guessed\n");
     finish(&r);
 }
@@ -647,7 +647,7 @@ TEST(perf_engine_puts_a_wait_where_the_switch_was_sampled)
                                          .chain = CHAIN(MARK_USER, CODE + 0x50) });
     pb_switch(&r.b, 3000000, 10, 10, OUT);
     pb_switch(&r.b, 7000000, 10, 10, 0);
-    pb_switch(&r.b, 8000000, 10, 10, OUT); /* without a sample: where it waited before */
+    pb_switch(&r.b, 8000000, 10, 10, OUT); /* without a sample: the stack of the wait before */
     pb_switch(&r.b, 8500000, 10, 10, 0);
     CHECK_STR(told(&r, 9000000), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
                                  "10/10 wait 3000000+4000000 4000000 prog+1050 wait=unknown\n"
@@ -655,7 +655,7 @@ TEST(perf_engine_puts_a_wait_where_the_switch_was_sampled)
     CHECK_EQ(r.e.waits.samples, 1);
     CHECK_EQ(r.e.waits.switches, 2);
     CHECK_EQ(r.e.waits.guessed, 1);
-    CHECK_EQ(r.e.stacks.counts.all, 1); /* about running threads only */
+    CHECK_EQ(r.e.stacks.counts.all, 1); /* counts running threads only */
     finish(&r);
 }
 
@@ -673,7 +673,7 @@ TEST(perf_engine_does_not_count_a_running_thread_as_waiting)
     finish(&r);
 }
 
-TEST(perf_engine_tells_processes_of_one_number_apart)
+TEST(perf_engine_distinguishes_processes_with_the_same_pid)
 {
     struct run r;
 
@@ -690,7 +690,7 @@ TEST(perf_engine_tells_processes_of_one_number_apart)
     finish(&r);
 }
 
-TEST(perf_engine_gives_a_thread_number_to_the_process_that_has_it_now)
+TEST(perf_engine_assigns_a_reused_tid_to_its_current_process)
 {
     struct run r;
 
@@ -722,7 +722,7 @@ TEST(perf_engine_joins_nothing_to_a_stack_that_was_cut_itself)
     finish(&r);
 }
 
-TEST(perf_engine_takes_no_sample_of_a_later_switch_for_this_one)
+TEST(perf_engine_ignores_the_sample_of_a_later_switch)
 {
     struct run r;
 
@@ -739,7 +739,7 @@ TEST(perf_engine_takes_no_sample_of_a_later_switch_for_this_one)
     finish(&r);
 }
 
-TEST(perf_modules_are_told_apart_by_device_inode_and_build_id)
+TEST(perf_modules_are_identified_by_device_inode_and_build_id)
 {
     static const uint8_t one[20] = { 1 }, two[20] = { 2 };
     struct run r;
@@ -762,7 +762,7 @@ TEST(perf_modules_are_told_apart_by_device_inode_and_build_id)
     finish(&r);
 }
 
-TEST(perf_engine_weighs_a_group_by_what_its_counters_grew)
+TEST(perf_engine_weighs_a_group_by_the_increase_of_its_counters)
 {
     static const uint64_t values[] = { 50, 80, 80, 95 };
     struct run r;
@@ -779,7 +779,7 @@ TEST(perf_engine_weighs_a_group_by_what_its_counters_grew)
         sample.time_ns = 1000 * (i + 1);
         perf_engine_record(&r.e, &sample);
     }
-    CHECK_EQ(r.profile->sample.n, 3); /* one in which nothing was counted */
+    CHECK_EQ(r.profile->sample.n, 3); /* one with a count of 0 */
     CHECK_EQ(r.profile->sample.v[0].weight, 50);
     CHECK_EQ(r.profile->sample.v[1].weight, 30);
     CHECK_EQ(r.profile->sample.v[2].weight, 15);
@@ -803,12 +803,12 @@ TEST(perf_engine_completes_a_sample_by_the_later_record_of_its_own_thread)
     pb_attrs(&r.b, &r.e);
     sample.attr = later.attr = r.e.attrs.v.v[0];
     for (sample.tid = 10; sample.tid <= 11; sample.tid++)
-        perf_engine_record(&r.e, &sample); /* both wait, under one number */
+        perf_engine_record(&r.e, &sample); /* both are pending, with the same cookie */
     CHECK_EQ(r.profile->sample.n, 0);
     perf_engine_record(&r.e, &later);
     CHECK_EQ(r.profile->sample.n, 1);
     CHECK_EQ(r.profile->thread.v[r.profile->sample.v[0].thread - 1].tid, 11);
-    perf_engine_finish(&r.e, 0); /* the other's never came */
+    perf_engine_finish(&r.e, 0); /* the record of the other thread is missing */
     CHECK_EQ(r.profile->sample.n, 2);
     perf_text(r.profile, &r.text);
     CHECK_STR(buf_text(&r.text), "10/11 cpu-clock 0+0 1 ?+400010;[kernel]+ffffffff81000001\n"

@@ -61,7 +61,7 @@ static void check_filled(const struct profile *p)
     CHECK_STR(p->damage, "");
 }
 
-TEST(profile_holds_what_its_sink_was_given)
+TEST(profile_stores_all_records_of_its_sink)
 {
     struct profile *p = profile_new();
     struct err e = { 0 };
@@ -207,7 +207,7 @@ TEST(profile_starts_with_its_first_sample_or_span)
     sink_metric(s, &(struct metric){ 0 });
     CHECK_EQ(profile_start_ns(p), 0);
     sink_sample(s, &(struct sample){ .metric = 1, .start_ns = 500 });
-    sink_sample(s, &(struct sample){ .metric = 1 }); /* of no time */
+    sink_sample(s, &(struct sample){ .metric = 1 }); /* without a time */
     sink_span(s, &(struct span){ .start_ns = 700 });
     CHECK_EQ(profile_start_ns(p), 500);
     sink_span(s, &(struct span){ .start_ns = 300 });
@@ -224,21 +224,21 @@ TEST(profile_meta_numbers_fall_back)
     sink_meta(profile_sink(p), "n", "12.5");
     sink_meta(profile_sink(p), "text", "many");
     sink_meta(profile_sink(p), "n", "13");
-    CHECK(profile_meta_number(p, "n", -1) == 13); /* the last value holds */
+    CHECK(profile_meta_number(p, "n", -1) == 13); /* the last value wins */
     CHECK(profile_meta_number(p, "text", -1) == -1);
     CHECK(profile_meta_number(p, "none", -1) == -1);
     CHECK_EQ(p->meta.n, 2);
     profile_free(p);
 }
 
-TEST(joint_finds_only_the_very_place)
+TEST(joint_finds_only_the_exact_place)
 {
     struct joints j;
 
     joint_init(&j);
     joint_put(&j, (struct joint){ .thread = 1, .pc = 0x1000, .sp = 0x7000 }, 5);
     CHECK_EQ(joint_find(&j, (struct joint){ .thread = 1, .pc = 0x1000, .sp = 0x7000 }), 5);
-    for (uint32_t i = 0; i < 1 << 17; i++) /* every slot is looked at */
+    for (uint32_t i = 0; i < 1 << 17; i++) /* try every slot */
         if (joint_find(&j, (struct joint){ .thread = 2, .pc = 0x1000, .sp = 0x7000 + i }))
             test_fail(__FILE__, __LINE__, "found another thread's place at %u", i);
     joint_release(&j);

@@ -1,4 +1,4 @@
-/* test_resolve.c - frames of an intern become functions of its sink.
+/* test_resolve.c - resolve the frames of an intern to functions in its sink.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sys/auxv.h>
 
@@ -15,7 +15,7 @@ static uint32_t add_module(struct intern *in, const char *path, uint32_t kind)
     return intern_module(in, &m);
 }
 
-/* Name of the first location of FRAME. */
+/* The name of the first location of FRAME. */
 static const char *name_of(const struct profile *p, uint32_t frame)
 {
     struct profile_chain c = p->chain.v[frame - 1];
@@ -25,7 +25,7 @@ static const char *name_of(const struct profile *p, uint32_t frame)
     return profile_string(p, p->function.v[p->location.v[c.first].function - 1].name);
 }
 
-TEST(resolve_names_frames_and_tells_what_it_could_not)
+TEST(resolve_names_frames_and_reports_failures)
 {
     struct profile *p = profile_new();
     struct intern in;
@@ -65,7 +65,7 @@ TEST(resolve_names_frames_and_tells_what_it_could_not)
     profile_free(p);
 }
 
-/* What the frames of one module become, whose functions a perf map lists. */
+/* Resolve the frames of one module; a perf map lists its functions. */
 struct resolved {
     struct profile *p;
     struct intern in;
@@ -104,14 +104,14 @@ TEST(resolve_looks_a_return_address_up_at_its_call)
 
     begin(&r, "1000 10 first\n1010 10 second\n");
     at = add_frame(&r, 0x1010, 0);
-    from = add_frame(&r, 0x1010, FRAME_RETURN); /* the call was first's last instruction */
+    from = add_frame(&r, 0x1010, FRAME_RETURN); /* the call is the last instruction of first */
     sym_resolve_run(&r.s);
     CHECK_STR(name_of(r.p, at), "second");
     CHECK_STR(name_of(r.p, from), "first");
     end(&r);
 }
 
-TEST(resolve_asks_in_order_of_address_and_answers_each_frame)
+TEST(resolve_looks_up_in_address_order_and_resolves_each_frame)
 {
     struct resolved r;
     uint32_t frame[4];
@@ -164,7 +164,7 @@ TEST(resolve_counts_code_that_is_named_by_its_start)
     profile_free(p);
 }
 
-/* A line of another file, as a macro or an included list gives, is none of the function's. */
+/* A line in another file, from a macro or an included list, is not a line of the function. */
 extern char two_files_place[];
 __attribute__((noinline, noclone)) static int two_files(int x)
 {
@@ -175,7 +175,7 @@ __attribute__((noinline, noclone)) static int two_files(int x)
     return x;
 }
 
-TEST(resolve_gives_no_line_that_is_of_another_file)
+TEST(resolve_drops_lines_of_other_files)
 {
     struct profile *p = profile_new();
     struct intern in;

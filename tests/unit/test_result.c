@@ -69,7 +69,7 @@ static void check(enum result_form form, int width, const char *want)
     result_release(&r);
 }
 
-TEST(result_text_has_titled_columns_and_what_stands_around_them)
+TEST(result_text_has_titled_columns_and_surrounding_text)
 {
     check(RESULT_AS_TEXT, 0, "head\nbefore\n"
                              "  cost  share %    ±  function  source\n"

@@ -1,5 +1,5 @@
-/* test_rules.c - each rule on rows made by hand: a row that it fires on, and one that it must
- * not.  A rule without a case here does not compile.  SPDX-License-Identifier: Apache-2.0 */
+/* test_rules.c - each rule on hand-made rows: one row that it must fire on, and a near miss.  A
+ * rule without a case here does not compile.  SPDX-License-Identifier: Apache-2.0 */
 #include "rules/rules.h"
 
 #include "base/mem.h"
@@ -174,7 +174,7 @@ static const struct {
 };
 #undef RULE
 
-/* Run the rules over the rows; findings in FOUND. */
+/* Run the rules on the rows; store the findings in FOUND. */
 static void run(struct findings *found)
 {
     struct facts facts = { .zones = &zones };
@@ -185,7 +185,7 @@ static void run(struct findings *found)
     rules_run(&facts, found);
 }
 
-/* The finding of rule ID about "it"; NULL when it did not fire. */
+/* The finding of rule ID about "it"; NULL if it did not fire. */
 static struct finding *find(const char *id)
 {
     static struct finding room[64];
@@ -232,7 +232,7 @@ TEST(rules_are_named_after_their_files)
     CHECK(rules[ARRAY_LEN(cases)] == NULL);
 }
 
-TEST(rules_bound_the_gain_by_the_share_that_was_measured)
+TEST(rules_bound_the_gain_by_the_measured_share)
 {
     struct finding *f;
 
@@ -245,7 +245,7 @@ TEST(rules_bound_the_gain_by_the_share_that_was_measured)
     CHECK_STR(f->evidence, "100 ms of its own in 10 calls, 10.0 ms each");
 }
 
-TEST(rules_give_the_strongest_findings_first_and_keep_them_when_there_is_no_room)
+TEST(rules_return_the_strongest_findings_first_and_drop_the_weakest)
 {
     struct finding room[2];
     struct findings found = { .v = room, .cap = 2 };
@@ -280,7 +280,7 @@ TEST(rules_rank_and_bound_by_the_gain)
     CHECK(f && strstr(f->bound, "(1.33x faster)"));
     start();
     w = add_row("it", LIVE_ZONE, 0, 10, 5e5);
-    w->total = 9e7; /* what it calls is not its own */
+    w->total = 9e7; /* the total includes callees */
     CHECK(!find("share"));
     start();
     case_imbalance(false);
@@ -306,7 +306,7 @@ TEST(rules_growth_needs_sizes_that_differ)
     CHECK(!find("growth"));
 }
 
-TEST(rules_say_nothing_without_facts)
+TEST(rules_find_nothing_without_facts)
 {
     struct finding room[2];
     struct findings found = { .v = room, .cap = 2 };

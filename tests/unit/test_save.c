@@ -1,4 +1,4 @@
-/* test_save.c - files that are replaced whole.  SPDX-License-Identifier: Apache-2.0 */
+/* test_save.c - atomic replacement of files.  SPDX-License-Identifier: Apache-2.0 */
 #include "base/save.h"
 
 #include <dirent.h>
@@ -25,7 +25,7 @@ static const char *in_folder(const char *name)
     return path[at];
 }
 
-/* Write TEXT to PATH; the result of save_close. */
+/* Write TEXT to PATH; returns the result of save_close. */
 static int save_text(const char *path, const char *text, mode_t mode, bool good)
 {
     struct save s;
@@ -51,7 +51,7 @@ static unsigned mode_of(const char *path)
     return st.st_mode & 07777;
 }
 
-/* Files in the folder, which is emptied and removed. */
+/* Count the files in the directory, then remove it with its contents. */
 static int clean_up(void)
 {
     DIR *d = opendir(folder);
@@ -65,7 +65,7 @@ static int clean_up(void)
     return n;
 }
 
-TEST(save_replaces_a_file_only_when_all_went_well)
+TEST(save_replaces_a_file_only_on_success)
 {
     const char *path = in_folder("file");
     struct save s;
@@ -81,7 +81,7 @@ TEST(save_replaces_a_file_only_when_all_went_well)
     CHECK_EQ(clean_up(), 1);
 }
 
-TEST(save_gives_private_files_to_their_owner_only)
+TEST(save_makes_private_files_readable_by_their_owner_only)
 {
     const char *path = in_folder("file");
     mode_t mask = umask(022);
@@ -135,7 +135,7 @@ TEST(save_uses_another_temporary_name_each_time)
     CHECK_EQ(clean_up(), 1);
 }
 
-TEST(save_tells_why_it_cannot_write)
+TEST(save_reports_why_it_cannot_write)
 {
     struct save s;
     struct err e = { 0 };

@@ -1,4 +1,4 @@
-/* test_slices.c - samples as calls with a beginning and an end.  SPDX-License-Identifier: Apache-2.0 */
+/* test_slices.c - convert samples to calls.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/slices.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "build_profile.h"
 #include "test.h"
 
-enum { MS = 1000000, START = 1000 /* build_profile's clock begins there */ };
+enum { MS = 1000000, START = 1000 /* where the clock of build_profile starts */ };
 
 struct made {
     struct profile *p;
@@ -49,7 +49,7 @@ static uint64_t time_in(const struct made *m, const char *name)
     return sum;
 }
 
-TEST(slices_last_as_long_as_the_samples_weigh_whatever_lies_between)
+TEST(slices_last_as_long_as_the_samples_weigh)
 {
     struct made m;
 
@@ -79,7 +79,7 @@ TEST(slices_close_small_gaps_and_keep_large_ones)
     release(&m);
 }
 
-/* Runs 1 ms, waits from 1 to 41 ms, runs again: one call of main all along. */
+/* The thread runs 1 ms, waits from 1 to 41 ms and runs again, all in one call of main. */
 TEST(slices_show_waiting_where_it_was_measured)
 {
     static const char lines[] = "a/t@0.001 main;work 1000000\na/t@0.001 main;lock;[futex] 40000000w\n"
@@ -99,7 +99,7 @@ TEST(slices_show_waiting_where_it_was_measured)
     release(&m);
 }
 
-/* A sample tells of CPU time that lies before and after a short wait. */
+/* A sample covers CPU time before and after a short wait. */
 TEST(slices_stay_together_over_waits_shorter_than_a_sample)
 {
     struct made m;

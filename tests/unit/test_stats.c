@@ -1,4 +1,4 @@
-/* test_stats.c - estimators against known values.  SPDX-License-Identifier: Apache-2.0 */
+/* test_stats.c - compare estimators with known values.  SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "stats/stats.h"

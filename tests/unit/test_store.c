@@ -1,4 +1,4 @@
-/* test_store.c - what is written is read back; damage is told and does no harm.
+/* test_store.c - files are read back as written; damage is reported and contained.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
@@ -25,7 +25,7 @@ static int fresh_file(char *path, size_t size)
     return fd;
 }
 
-/* The sample profile as a file, with a flush between its parts. */
+/* Write the sample profile to a file, with a flush between its parts. */
 static struct buf sample_file(uint32_t n, bool finish)
 {
     char path[300];
@@ -67,7 +67,7 @@ static struct profile *read_back(const void *data, size_t size, struct store_dam
     return NULL;
 }
 
-/* All of a profile as text, so that two can be compared. */
+/* A complete profile as text, to compare two profiles. */
 #define EACH(table, fmt, ...)                                                       \
     for (size_t i = 0; i < p->table.n; i++) {                                       \
         const __typeof__(*p->table.v) *x = &p->table.v[i];                          \
@@ -134,7 +134,7 @@ TEST(store_opens_a_file_cut_at_any_byte)
     size_t before = 0;
 
     for (size_t n = 0; n < file.n; n++) {
-        unsigned char *cut = malloc(n + !n); /* exact, for the sanitizer */
+        unsigned char *cut = malloc(n + !n); /* exact size, for the sanitizer */
         struct store_damage d;
         struct profile *p;
 
@@ -244,7 +244,7 @@ TEST(store_skips_chunks_of_a_later_version)
     buf_release(&file);
 }
 
-TEST(store_opens_what_a_killed_writer_left)
+TEST(store_opens_the_file_of_a_killed_writer)
 {
     struct buf file = sample_file(40, false);
     struct store_damage d;
@@ -257,7 +257,7 @@ TEST(store_opens_what_a_killed_writer_left)
     buf_release(&file);
 }
 
-/* A program that repeats itself: 30 frames, most stacks seen before, 10 kHz on two CPUs. */
+/* A repetitive program: 30 frames, mostly repeated stacks, 10 kHz on two CPUs. */
 static void write_deep(struct sink *s, uint32_t n)
 {
     uint64_t time = 1000000000000, dice = 1;
@@ -276,7 +276,7 @@ static void write_deep(struct sink *s, uint32_t n)
     }
 }
 
-TEST(store_takes_eight_bytes_for_a_sample_or_less)
+TEST(store_uses_at_most_eight_bytes_per_sample)
 {
     enum { SAMPLES = 20000, FIXED = 32 << 10 };
     struct out o = out_memory();
@@ -291,7 +291,7 @@ TEST(store_takes_eight_bytes_for_a_sample_or_less)
     out_close(&o, NULL);
 }
 
-/* More than one flush holds: ids go on from chunk to chunk. */
+/* More records than one flush holds: ids continue from chunk to chunk. */
 TEST(store_reads_back_millions_of_records)
 {
     enum { STRINGS = 300000, STACKS = 2000000 };
@@ -332,8 +332,8 @@ static void put_chunk(struct buf *b, struct store_head h, const void *raw, size_
     buf_add(b, raw, n);
 }
 
-/* Good checksums, contents made to hurt: each is skipped, none is believed. */
-TEST(store_skips_chunks_whose_contents_lie)
+/* Chunks with valid checksums and invalid contents: the reader must skip each one. */
+TEST(store_skips_chunks_with_invalid_contents)
 {
     struct store_head string = { .type = 2, .columns = 1, .records = 1, .first = 1 };
     struct store_head stack = { .type = STORE_stack, .columns = 2, .records = 1, .first = 1 };
@@ -350,7 +350,7 @@ TEST(store_skips_chunks_whose_contents_lie)
     string.first = 0;
     put_chunk(&b, string, "\x01\x00", 2);                 /* no first id */
     string.first = UINT32_MAX;
-    put_chunk(&b, string, "\x01\x00", 2);                 /* ids that run out */
+    put_chunk(&b, string, "\x01\x00", 2);                 /* ids that overflow */
     put_chunk(&b, stack, "\x01\x05\x01\x02", 4);          /* a parent before the first */
     stack.columns = 1;
     put_chunk(&b, stack, "\x01\x00\x01\x02", 4);          /* a column missing */
@@ -362,7 +362,7 @@ TEST(store_skips_chunks_whose_contents_lie)
     buf_release(&b);
 }
 
-/* One record of TYPE: all numbers 0, all texts empty, but for the column called NAME. */
+/* One record of TYPE with zeros and empty strings, except in column NAME. */
 static void put_record(struct buf *b, uint8_t type, const char *name, int64_t value)
 {
     const struct store_chunk *c = &store_chunks[type];
@@ -401,14 +401,14 @@ TEST(store_skips_numbers_that_do_not_fit_their_field)
     buf_release(&b);
 }
 
-TEST(store_names_what_must_be_there_and_is_not_lost)
+TEST(store_replaces_a_missing_metric_by_a_lost_one)
 {
     struct buf b = { 0 };
     struct store_damage d;
     struct profile *p;
 
     buf_add(&b, STORE_MAGIC, 8);
-    put_record(&b, STORE_sample, "weight", 7); /* thread 0 and stack 0 may be, metric 0 not */
+    put_record(&b, STORE_sample, "weight", 7); /* thread 0 and stack 0 are valid, metric 0 is not */
     p = read_back(b.data, b.n, &d);
     CHECK(p && p->sample.n == 1 && p->metric.n == 1);
     CHECK_STR(profile_string(p, p->metric.v[0].name), "[lost]");
@@ -434,7 +434,7 @@ TEST(store_ignores_columns_of_a_later_version)
     buf_release(&b);
 }
 
-/* A chunk of empty texts, compressed as well as zstd can. */
+/* A chunk of empty strings, with the maximum compression of zstd. */
 static void put_bomb(struct buf *b, uint32_t first)
 {
     enum { MANY = STORE_MAX_RECORDS };
@@ -540,7 +540,7 @@ TEST(store_keeps_a_whole_build_id_and_counts_its_own_bytes)
     out_close(&o, NULL);
 }
 
-/* What `fathom dump` prints of FILE, until the next call; NULL when refused. */
+/* The output of `fathom dump` for FILE, valid until the next call; NULL if refused. */
 static const char *dump(struct out *file, const char *only, bool json)
 {
     static char text[4096];
@@ -584,7 +584,7 @@ TEST(store_refuses_a_newer_major_version)
     profile_free(p);
 }
 
-TEST(store_tells_that_writing_failed)
+TEST(store_reports_write_errors)
 {
     struct store_writer *w = store_writer_new(open("/dev/full", O_WRONLY));
     struct sink *s = store_writer_sink(w);

@@ -1,8 +1,8 @@
-/* test_store_damage.c - each chunk of a file lost in turn: the exact profile that is left.
+/* test_store_damage.c - lose each chunk of a file in turn and check the exact remaining profile.
  *
- * Three rounds each define one thing of every kind in chunks of their own, so that a lost chunk
- * leaves a hole between two good ones and later ids shift; then every round gets another sample.
- * What must be left is worked out from the rules of docs/format.md, not by the reader.
+ * Each of three rounds defines one record of every kind in separate chunks, so that a lost chunk
+ * leaves a gap between two good ones and later ids shift.  Then every round gets another sample.
+ * The expected profile is computed from the rules of docs/format.md, not by the reader.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
@@ -26,7 +26,7 @@ static void write_sample(struct sink *s, uint32_t r)
                                      .count = 1 });
 }
 
-/* EARLY: what is defined is used at once, so that a stand-in for it comes before later ids. */
+/* EARLY: use each definition at once, so that a placeholder for it precedes later ids. */
 static void write_round(struct sink *s, uint32_t r, bool early)
 {
     static const char *const kinds[NAMES] = { "metric", "process", "thread", "module", "function" };
@@ -78,7 +78,7 @@ static bool is_lost(const struct loss *l, enum store_type type, uint32_t round)
     return l->type == type && l->round == round;
 }
 
-/* The name that a thing of ROUND still has. */
+/* The remaining name of a record of ROUND. */
 static void want_name(struct buf *b, const struct loss *l, enum store_type type, uint32_t round,
                       const char *kind)
 {
@@ -161,7 +161,7 @@ static void check_loss(const struct out *file, const struct loss *l)
         if (!is_lost(l, STORE_sample, r))
             want_sample(&want, l, r);
     for (uint32_t r = 1; r <= ROUNDS && !is_lost(l, STORE_sample, last); r++)
-        want_sample(&want, l, r); /* once more, when all is defined */
+        want_sample(&want, l, r); /* again, after all definitions */
     for (size_t i = 0; i < p->sample.n; i++)
         got_sample(&got, p, &p->sample.v[i]);
     buf_printf(&want, "of type %u, round %u\n", l->type, l->round);

@@ -109,7 +109,7 @@ TEST(sym_elf_prefers_global_functions_among_aliases)
     done();
 }
 
-TEST(sym_elf_prefers_names_that_people_write)
+TEST(sym_elf_prefers_plain_names)
 {
     use((struct named[]){ { "__libc_free", TEXT, 16, STB_GLOBAL, STT_FUNC, 1 },
                           { "cfree@GLIBC_2.2.5", TEXT, 16, STB_GLOBAL, STT_FUNC, 1 },
@@ -121,7 +121,7 @@ TEST(sym_elf_prefers_names_that_people_write)
     done();
 }
 
-TEST(sym_elf_takes_only_what_is_code_of_this_file)
+TEST(sym_elf_uses_only_code_symbols_of_this_file)
 {
     use((struct named[]){ { "elsewhere", TEXT, 16, STB_GLOBAL, STT_FUNC, SHN_UNDEF },
                           { "data", TEXT + 32, 16, STB_GLOBAL, STT_OBJECT, 1 },

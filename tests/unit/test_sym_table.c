@@ -8,7 +8,7 @@ static void add(struct sym_table *t, uint64_t start, uint64_t end, uint32_t name
     sym_table_add(t, (struct sym_entry){ start, end, name, 0, rank });
 }
 
-/* Name of the entry that holds ADDRESS, 0 when there is none. */
+/* The name of the entry that contains ADDRESS, 0 if there is none. */
 static uint32_t name_at(const struct sym_table *t, uint64_t address)
 {
     long at = sym_table_find(t, address);
@@ -47,7 +47,7 @@ TEST(sym_table_ends_labels_at_the_next_or_at_their_section)
     add(&t, 0x100, 0x100, 1, 0);
     add(&t, 0x200, 0x200, 2, 0);
     add(&t, 0x2000, 0x2100, 3, 0);
-    add(&t, 0x2050, 0x2050, 4, 0); /* inside a function: names nothing */
+    add(&t, 0x2050, 0x2050, 4, 0); /* inside a function: not used as a name */
     sym_table_finish(&t, section_end, NULL);
     CHECK_EQ(name_at(&t, 0x100), 1);
     CHECK_EQ(name_at(&t, 0x1ff), 1);
@@ -82,7 +82,7 @@ TEST(sym_table_layers_do_not_join_across_a_gap)
     struct sym_table t = { 0 };
 
     add(&t, 0x100, 0x200, 7, 0);
-    add(&t, 0x300, 0x400, 7, 0); /* the same code, written again elsewhere */
+    add(&t, 0x300, 0x400, 7, 0); /* the same code, written again to another address */
     add(&t, 0x180, 0x190, 8, 0);
     sym_table_finish_layers(&t);
     CHECK_EQ(name_at(&t, 0x17f), 7);

@@ -1,4 +1,4 @@
-/* test_symbol.c - names, lines and inlined calls of programs built in known ways.
+/* test_symbol.c - names, lines and inlined calls of programs with known builds.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <libgen.h>
@@ -116,7 +116,7 @@ CHAIN_TEST(symbol_split_dwarf_gives_the_inlined_calls, "inlined-split")
 CHAIN_TEST(symbol_debuglink_leads_to_the_inlined_calls, "inlined-linked")
 CHAIN_TEST(symbol_debuglink_without_build_id_is_taken_by_its_checksum, "inlined-crc")
 
-/* Kept unpacked after the first time; a damaged copy is not believed. */
+/* The unpacked copy is cached; a damaged copy is not used. */
 TEST(symbol_compressed_dwarf_gives_the_inlined_calls)
 {
     const char *dir = test_dir(), *path = workload("inlined-compressed");
@@ -240,7 +240,7 @@ TEST(symbol_replaced_file_is_noticed_and_not_used)
     sym_module_close(m);
 }
 
-TEST(symbol_missing_file_says_so)
+TEST(symbol_missing_file_is_reported)
 {
     struct sym_module *m = open_at("/nonexistent/program (deleted)");
     const struct sym_line *c;
@@ -312,7 +312,7 @@ TEST(symbol_vdso_is_read_from_memory)
     sym_module_close(m);
 }
 
-TEST(symbol_memory_that_is_no_elf_file_is_refused)
+TEST(symbol_memory_without_an_elf_file_is_refused)
 {
     struct sym_module *m = sym_module_open_memory("not an ELF file", 15, "x");
     const struct sym_line *c;
@@ -333,7 +333,7 @@ TEST(symbol_advice_is_given_where_names_are_missing)
     sym_module_close(m);
 }
 
-/* Debuginfod's own cache is used at once; what is missing arrives later. */
+/* The cache of debuginfod is used at once; missing files are fetched in the background. */
 TEST(symbol_debuginfod_is_asked_in_the_background)
 {
     const char *dir = test_dir();

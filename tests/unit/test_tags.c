@@ -93,7 +93,7 @@ TEST(tags_are_interned_as_sets)
     unmake(&m);
 }
 
-TEST(tags_refused_when_their_ids_are_none)
+TEST(tags_with_invalid_ids_are_refused)
 {
     struct profile *p = profile_new();
     struct sink *s = profile_sink(p);
@@ -125,7 +125,7 @@ TEST(tags_filter_samples)
     CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "life=long" }, .n = 1 } }), 1);
     CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "life" }, .n = 1 } }), 3);
     CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "lif" }, .n = 1 } }), 0);
-    /* values of one key are alternatives, keys must all fit */
+    /* values of one key are alternatives; all keys must match */
     CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "life=long", "life=short" }, .n = 2 } }), 3);
     CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "life=long", "size=64" }, .n = 2 } }), 0);
 }
@@ -273,7 +273,7 @@ TEST(tags_of_spans_are_arguments_in_traces)
     make(&m);
     thread = intern_thread(&m.in, &(struct thread){ .tid = 7 });
     tags = intern_tag_number(&m.in, intern_tag(&m.in, 0, "user", "ann"), "rows", 12, NULL);
-    tags = intern_tag(&m.in, tags, "user", "bob"); /* the later value counts */
+    tags = intern_tag(&m.in, tags, "user", "bob"); /* the last value wins */
     sink_span(m.in.out, &(struct span){ .start_ns = 5, .duration_ns = 6, .thread = thread,
                                         .name = intern_cstr(&m.in, "query"), .tags = tags });
     b = exported(&m, "chrome");
@@ -283,7 +283,7 @@ TEST(tags_of_spans_are_arguments_in_traces)
     CHECK(strstr(buf_text(&b), "{\"rows\":12,\"user\":\"bob\",\"type\":\"zone\"}"));
     buf_release(&b);
     b = exported(&m, "perfetto");
-    /* DebugAnnotation: a name (10) and a text (6), or a number (4) */
+    /* DebugAnnotation: a name (10) and a string (6) or a number (4) */
     CHECK(memmem(b.data, b.n, "\x52\x04user\x32\x03" "bob", 11));
     CHECK(memmem(b.data, b.n, "rows\x20\x0c", 6));
     buf_release(&b);

@@ -1,4 +1,4 @@
-/* test_target.c - what code inside profiled programs stands on.
+/* test_target.c - the library below code that runs inside profiled programs.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +82,7 @@ TEST(guard_keeps_signals_out_of_a_block)
 
 /* ---- Words ---- */
 
-TEST(word_swaps_only_what_is_as_expected)
+TEST(word_swaps_only_an_expected_value)
 {
     uint64_t word = 5;
 
@@ -123,11 +123,11 @@ TEST(lock_lets_one_thread_in_at_a_time)
     CHECK_EQ(shared, 4 * 20000);
 }
 
-TEST(lock_tells_a_handler_that_its_thread_holds_one)
+TEST(lock_reports_to_a_handler_that_its_thread_holds_one)
 {
     CHECK(tgt_lock_unless_held(&lock));
     CHECK(!tgt_lock_unless_held(&lock));
-    CHECK(!tgt_lock_unless_held(&other)); /* any lock: the order of two might be wrong */
+    CHECK(!tgt_lock_unless_held(&other)); /* any lock: two in the wrong order would deadlock */
     CHECK(!tgt_lock_try(&lock));
     CHECK(tgt_lock_try(&other));
     tgt_unlock(&other);
@@ -140,7 +140,7 @@ TEST(lock_tells_a_handler_that_its_thread_holds_one)
 static void *give_back_later(void *arg)
 {
     tgt_lock(&lock);
-    tgt_lock(&other); /* the other thread waits for LOCK now, and we hold it for a while */
+    tgt_lock(&other); /* the other thread waits for LOCK now; hold it for a while */
     tgt_unlock(&other);
     usleep(20000);
     tgt_unlock(&lock);
@@ -191,7 +191,7 @@ TEST(pool_hands_out_each_page_once_and_zeroed)
     CHECK_EQ(tgt_pool_used(&pool), PAGES);
 }
 
-TEST(pool_hands_out_again_what_was_given_back)
+TEST(pool_reuses_returned_pages)
 {
     uint64_t a, b;
 
@@ -204,7 +204,7 @@ TEST(pool_hands_out_again_what_was_given_back)
     tgt_pool_give(&pool, b);
     CHECK_EQ(pool.free_count, 2);
     CHECK_EQ(tgt_pool_take_locked(&pool), b);
-    CHECK_EQ(tgt_pool_take(&pool), b + TGT_PAGE); /* the list is locked: a new one, no waiting */
+    CHECK_EQ(tgt_pool_take(&pool), b + TGT_PAGE); /* the list is locked: a new page, no waiting */
     tgt_unlock(&lock);
     CHECK_EQ(tgt_pool_take(&pool), a);
     for (int i = 0; i < TGT_PAGE; i++)
@@ -212,7 +212,7 @@ TEST(pool_hands_out_again_what_was_given_back)
     CHECK_EQ(pool.free_count, 0);
 }
 
-TEST(pool_hands_out_no_page_that_the_disk_has_no_room_for)
+TEST(pool_hands_out_no_page_when_the_disk_is_full)
 {
     int fd = open(test_file("", 0), O_RDONLY);
 
@@ -245,7 +245,7 @@ TEST(pool_in_a_file_has_its_blocks_before_a_page_is_used)
     close(fd);
 }
 
-TEST(pool_takes_no_device_or_folder_for_a_file)
+TEST(pool_refuses_devices_and_directories)
 {
     CHECK_EQ(tgt_pool_file("/dev/null", BYTES, 0), -1);
     CHECK_EQ(tgt_pool_file(test_dir(), BYTES, 0), -1);
@@ -348,7 +348,7 @@ TEST(fork_leaves_locks_free_whoever_held_them)
     pthread_t id;
 
     tgt_fork_follow(&follow);
-    tgt_fork_follow(&follow); /* twice is once: else a fork would wait for itself */
+    tgt_fork_follow(&follow); /* a second call has no effect; otherwise a fork would deadlock */
     CHECK_EQ(pthread_create(&id, NULL, hold_both, NULL), 0);
     for (int i = 0; i < 50; i++) {
         errno = EBUSY;
@@ -366,7 +366,7 @@ static int is_no_guest(void)
     return tgt_fork_is_guest((uint32_t)getpid());
 }
 
-TEST(fork_knows_a_child_that_has_no_memory_of_its_own)
+TEST(fork_detects_a_child_that_shares_our_memory)
 {
     static volatile int guest = -1;
     uint32_t pid = (uint32_t)getpid();

@@ -14,7 +14,7 @@
 #include "text/table.h"
 #include "text/term.h"
 
-TEST(human_numbers_read_as_people_write_them)
+TEST(human_numbers_use_readable_units)
 {
     CHECK_STR(human_ns(0).s, "0 s");
     CHECK_STR(human_ns(870).s, "870 ns");
@@ -48,12 +48,12 @@ static const char *meant(const char *typed)
     return n.best ? n.best : "";
 }
 
-TEST(nearest_finds_the_word_that_was_meant)
+TEST(nearest_finds_the_closest_word)
 {
     CHECK_STR(meant("reprot"), "report");
     CHECK_STR(meant("recrod"), "record");
     CHECK_STR(meant("stats"), "stat");
-    CHECK_STR(meant("satt"), "stat"); /* two letters swapped are one mistake */
+    CHECK_STR(meant("satt"), "stat"); /* a transposition counts as one edit */
     CHECK_STR(meant("flam"), "flame");
     CHECK_STR(meant("metrik"), "metric");
     CHECK_STR(meant("wobble"), "");
@@ -64,7 +64,7 @@ TEST(nearest_finds_the_word_that_was_meant)
     CHECK_STR(meant("a word that is far too long to be any of these at all"), "");
 }
 
-TEST(term_columns_counts_what_is_seen)
+TEST(term_columns_counts_visible_columns)
 {
     CHECK_EQ(term_columns("abc", 3), 3);
     CHECK_EQ(term_columns("é", strlen("é")), 1);
@@ -178,7 +178,7 @@ TEST(csv_cells_are_quoted_where_they_must_be)
     out_close(&o, NULL);
 }
 
-/* A terminal of this test's own. */
+/* A pseudo-terminal for this test. */
 static int open_terminal(void)
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY), fd;
@@ -258,12 +258,12 @@ TEST(utf8_decode_gives_back_every_code_point_that_utf8_add_wrote)
         if (n != (surrogate ? 0 : b.n) || back != (surrogate ? 0 : code))
             CHECK_EQ(back, code);
         if (b.n > 1 && utf8_length(b.data, b.n - 1))
-            CHECK_EQ(code, 0); /* a sequence cut short is not one */
+            CHECK_EQ(code, 0); /* a truncated sequence is invalid */
         buf_release(&b);
     }
 }
 
-TEST(utf8_only_clean_text_leaves)
+TEST(utf8_clean_replaces_invalid_bytes_and_controls)
 {
     static const struct {
         const char *in, *out;
@@ -288,14 +288,14 @@ TEST(utf8_only_clean_text_leaves)
     }
 }
 
-TEST(utf8_repair_puts_one_mark_for_each_byte_that_is_no_text)
+TEST(utf8_repair_replaces_each_invalid_byte)
 {
     struct buf b = { 0 };
 
     CHECK(utf8_is_valid("plain and longer than a word", 28));
     CHECK(utf8_is_valid("caf\xc3\xa9", 5));
     CHECK(!utf8_is_valid("12345678\xff", 9));
-    CHECK(!utf8_is_valid("\xed\xa0\x80", 3)); /* half of a pair */
+    CHECK(!utf8_is_valid("\xed\xa0\x80", 3)); /* a lone surrogate */
     CHECK(!utf8_is_valid("\xf4\x90\x80\x80", 4)); /* above 0x10ffff */
     CHECK(utf8_is_valid("\xee\xa5\x80", 3));
     CHECK(!utf8_is_valid("caf\xc3", 4));

@@ -1,5 +1,5 @@
-/* test_unwind_arm.c - aarch64: the dump of a real program run under qemu, and the kernel's
- * signal frame made by hand.  SPDX-License-Identifier: Apache-2.0 */
+/* test_unwind_arm.c - aarch64: the dump of a real program under qemu, and a hand-made signal
+ * frame.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include <elf.h>
@@ -97,7 +97,7 @@ TEST(unwind_walk_follows_aarch64_with_frame_pointers)
     run_under_qemu("unwind-arm-fp");
 }
 
-/* One CIE of its own and one FDE for the 0x100 bytes at START. */
+/* Add a CIE and an FDE for the 0x100 bytes at START. */
 static void add_function(struct buf *b, uint64_t start, bool signal, const char *ops, size_t n)
 {
     const char *letters = signal ? "zRS" : "zR";
@@ -116,9 +116,9 @@ static void add_function(struct buf *b, uint64_t start, bool signal, const char 
     buf_add(b, ops, n);
 }
 
-/* A handler at 0x1000 with a 16-byte frame was called on a signal; the kernel's return code is
- * at 0x1100; the interrupted leaf at 0x1200 has its return address in x30 only; its caller at
- * 0x1300 is the outermost. */
+/* A signal called the handler at 0x1000, which has a 16-byte frame.  The kernel's return code is
+ * at 0x1100.  The interrupted leaf at 0x1200 has its return address only in x30; its caller at
+ * 0x1300 is outermost. */
 TEST(unwind_walk_leaves_an_aarch64_signal_frame)
 {
     enum { BASE = 0x7000, FRAME = BASE + 16, CONTEXT = 128 + 176 + 8 };
@@ -138,7 +138,7 @@ TEST(unwind_walk_leaves_an_aarch64_signal_frame)
     elf = unw_self_elf(EM_AARCH64, ".eh_frame", 0, &b);
     t = cfi_table_build(elf.data, elf.n, NULL);
     cfi_space_map(s, 0x1000, 0x2000, 0, t, 1);
-    words[0] = 0x1104; /* past a nop that belongs to that code, as in the vDSO */
+    words[0] = 0x1104; /* after a nop that belongs to that code, as in the vDSO */
     context[30] = 0x00ab000000001310; /* signed: authentication bits above */
     context[31] = BASE + 0x300;
     context[32] = 0x1210;

@@ -1,5 +1,5 @@
-/* test_unwind_cfi.c - call-frame bytes made by hand: every family of instructions, encodings,
- * damaged input, and the table made from them.  SPDX-License-Identifier: Apache-2.0 */
+/* test_unwind_cfi.c - hand-made call-frame information: every kind of instruction, encodings,
+ * damaged input, and the resulting table.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include "base/buf.h"
@@ -75,14 +75,14 @@ static struct cfi_elf elf_of_section(bool is_eh)
 
 static struct unw_body compile(bool is_eh)
 {
-    static struct unw_body made; /* kept, so that no leak is seen */
+    static struct unw_body made; /* static, so that the leak detector does not report it */
     struct cfi_elf elf = elf_of_section(is_eh);
 
     cfi_compile(&made, &elf);
     return made;
 }
 
-/* The rule at ADDRESS; a zero one when there is none. */
+/* The rule at ADDRESS; all zero if there is none. */
 static struct unw_rule at(const struct unw_body *b, uint64_t address)
 {
     const struct unw_row *row = unw_body_row(b, address);
@@ -172,7 +172,7 @@ TEST(unwind_cfi_reads_extended_and_signed_forms)
     CHECK_EQ(at(&b, CODE + 9).where >> 4 & 15, UNW_AT_ROOT);
 }
 
-TEST(unwind_cfi_understands_the_expressions_in_use)
+TEST(unwind_cfi_supports_the_expressions_in_use)
 {
     struct unw_body b = one(BYTES(
         0x41, 0x0f, 3, 0x76, 0x78, 0x06,               /* breg6 -8; deref: realigned */
@@ -212,9 +212,9 @@ TEST(unwind_cfi_gives_up_on_values_it_cannot_hold)
     CHECK_EQ(at(&b, CODE + 6).cfa, UNW_CFA_NONE);
 }
 
-TEST(unwind_cfi_stops_where_instructions_make_no_sense)
+TEST(unwind_cfi_stops_at_invalid_instructions)
 {
-    struct unw_body b = one(BYTES(0x44, 0x0e, 16, 0x44, 0x0b, 0x0e, 24)); /* nothing remembered */
+    struct unw_body b = one(BYTES(0x44, 0x0e, 16, 0x44, 0x0b, 0x0e, 24)); /* no remembered state */
 
     CHECK_EQ(at(&b, CODE).cfa_off, 8);
     CHECK_EQ(at(&b, CODE + 4).cfa_off, 16);
@@ -222,12 +222,12 @@ TEST(unwind_cfi_stops_where_instructions_make_no_sense)
     CHECK_EQ(at(&b, CODE + 0xff).cfa, UNW_CFA_NONE);
 }
 
-TEST(unwind_cfi_forgets_all_when_too_much_is_remembered)
+TEST(unwind_cfi_gives_up_when_the_state_stack_overflows)
 {
     uint8_t ops[80] = { 0x44, 0x0e, 16, 0x44 };
     struct unw_body b;
 
-    memset(ops + 4, 0x0a, 33); /* remember_state, one time too often */
+    memset(ops + 4, 0x0a, 33); /* remember_state, once too often */
     ops[37] = 0x44;
     ops[38] = 0x0e;
     ops[39] = 24;
@@ -264,7 +264,7 @@ TEST(unwind_cfi_reads_two_byte_pointers_with_their_sign)
     cfi_body_release(&b);
 }
 
-TEST(unwind_cfi_reads_on_behind_a_terminator)
+TEST(unwind_cfi_continues_after_a_terminator)
 {
     size_t c = plain_cie();
     struct unw_body b;
@@ -445,7 +445,7 @@ TEST(unwind_cfi_survives_a_cut_at_every_byte)
     whole = section.n;
     for (section.n = 0; section.n < whole; section.n++) {
         struct cfi_elf elf = elf_of_section(true);
-        unsigned char *copy = malloc(section.n + !section.n); /* exact, for the sanitizers */
+        unsigned char *copy = malloc(section.n + !section.n); /* exact size, for the sanitizers */
         struct unw_body b;
 
         memcpy(copy, section.data, section.n);

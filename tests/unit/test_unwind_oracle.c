@@ -1,5 +1,5 @@
-/* test_unwind_oracle.c - every row of every module loaded here against elfutils' own reading
- * of the same CFI.  SPDX-License-Identifier: Apache-2.0 */
+/* test_unwind_oracle.c - compare every row of every loaded module with elfutils' reading of the
+ * same CFI.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include <dwarf.h>
@@ -13,13 +13,13 @@
 #include "unw_self.h"
 #include "cfi/cfi_table.h"
 
-/* Rules are compared by what they compute from made-up registers over made-up memory. */
+/* Rules are compared by their results for synthetic registers and memory. */
 enum { SP_VALUE = 0x7ffe1230, FP_VALUE = 0x7fff4560, BX_VALUE = 0x1122330, R10_VALUE = 0x3344550 };
 
 struct values {
     const struct unw_machine *machine;
     uint64_t pc;
-    bool other_register; /* an expression used a register we do not follow */
+    bool other_register; /* an expression used a register that fathom does not track */
 };
 
 static uint64_t memory_at(uint64_t address)
@@ -43,7 +43,7 @@ static uint64_t register_value(struct values *v, uint64_t reg)
     return 0;
 }
 
-/* Evaluate elfutils' answer; CFA is the value of DW_OP_call_frame_cfa. */
+/* Evaluate the result of elfutils; CFA is the value of DW_OP_call_frame_cfa. */
 static uint64_t evaluate(struct values *v, const Dwarf_Op *ops, size_t n, uint64_t cfa)
 {
     uint64_t stack[16] = { 0 };
@@ -110,7 +110,7 @@ struct tally {
     unsigned long rows, not_followed, gaps, gap, gap_ruled;
 };
 
-/* One saved register: 0 when both agree. */
+/* Compare one saved register; 0 if both agree. */
 static void compare_register(const struct tally *t, struct values *v, Dwarf_Frame *frame,
                              int reg, const struct unw_rule *r, enum unw_column column,
                              uint64_t cfa)
@@ -124,7 +124,7 @@ static void compare_register(const struct tally *t, struct values *v, Dwarf_Fram
 
     v->other_register = false;
     CHECK_EQ(dwarf_frame_register(frame, reg, mem, &ops, &n), 0);
-    if (n == 0 && column == UNW_BX) { /* elfutils takes rax for call-saved, not rbx */
+    if (n == 0 && column == UNW_BX) { /* elfutils treats rax as call-saved, not rbx */
         CHECK(where <= UNW_AT_SAME);
         return;
     }
@@ -174,7 +174,7 @@ static void compare_row(struct tally *t, struct values *v, Dwarf_Frame *frame, b
         compare_register(t, v, frame, v->machine->bx, r, UNW_BX, cfa);
 }
 
-/* Padding of up to 15 bytes may have a rule, a longer gap has none anywhere. */
+/* Padding of up to 15 bytes may have a rule; a longer gap must not. */
 static void compare_gap(struct tally *t, const struct unw_table *table, uint64_t address)
 {
     t->gaps++;
@@ -185,7 +185,7 @@ static void compare_gap(struct tally *t, const struct unw_table *table, uint64_t
                   (unsigned long)address);
 }
 
-/* Address after the row of elfutils that holds ADDRESS; compares its first and last byte. */
+/* The end of the row of elfutils that contains ADDRESS; compares its first and last byte. */
 static uint64_t compare_at(struct tally *t, Dwarf_CFI *cfi, const struct unw_machine *machine,
                            const struct unw_table *table, uint64_t address)
 {
@@ -208,7 +208,7 @@ static uint64_t compare_at(struct tally *t, Dwarf_CFI *cfi, const struct unw_mac
     return end;
 }
 
-/* Returns the number of rows: 0 for a file without code, such as one of tables only. */
+/* Returns the number of rows: 0 for a file without code. */
 static unsigned long compare_file(const char *path)
 {
     struct tally t = { .file = path };

@@ -1,5 +1,5 @@
-/* test_unwind_rules.c - walks by rules made by hand over stacks made by hand: each kind of rule,
- * and each way a walk ends.  SPDX-License-Identifier: Apache-2.0 */
+/* test_unwind_rules.c - walk hand-made stacks with hand-made rules: each kind of rule, and each
+ * way a walk ends.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include "base/buf.h"
@@ -7,9 +7,9 @@
 #include "unwind/unw_table.h"
 
 enum { CODE = 0x10000, STACK = 0x7000, WORDS = 64, MOST = 16 };
-enum { AWAY = 1 }; /* a frame pointer that leads nowhere */
+enum { AWAY = 1 }; /* an invalid frame pointer */
 
-/* The only table of a test, with one page; rule I + 1 is in force from AT[I] on. */
+/* The only table of a test, with one page; rule I + 1 applies from AT[I] on. */
 static struct unw_table table_of(const struct unw_rule *rules, const uint16_t *at, size_t n)
 {
     static uint32_t pages[2];
@@ -51,7 +51,7 @@ static enum unw_end walk(const struct unw_table *t, struct unw_regs regs, const 
 
 TEST(unwind_walk_looks_callers_up_at_their_call)
 {
-    /* The call is first's last instruction: its return address is where second begins. */
+    /* The call is the last instruction of first: its return address is the start of second. */
     struct unw_rule rules[] = { rule(UNW_CFA_SP, 24, 0), rule(UNW_CFA_SP, 8, 0),
                                 rule(UNW_CFA_SP, 8, 0) };
     struct unw_table t = table_of(rules, (uint16_t[]){ 0x100, 0x110, 0x200 }, 3);
@@ -76,7 +76,7 @@ TEST(unwind_walk_ends_at_a_return_address_of_zero)
     CHECK_EQ(n, 2);
 }
 
-TEST(unwind_walk_takes_no_step_that_leaves_the_stack_where_it_is)
+TEST(unwind_walk_refuses_a_step_that_does_not_move_the_stack)
 {
     struct unw_rule rules[] = { rule(UNW_CFA_SP, 8, 0), rule(UNW_CFA_SP, 0, 0) };
     struct unw_table t;
@@ -116,7 +116,7 @@ TEST(unwind_walk_adds_what_follows_a_loaded_address)
     CHECK_EQ(frames[1].sp, STACK + 6 * 8);
 }
 
-TEST(unwind_walk_takes_no_frame_pointer_that_points_at_itself_or_between_words)
+TEST(unwind_walk_refuses_frame_pointers_to_themselves_or_misaligned)
 {
     uint64_t w[WORDS] = { 0 };
     unsigned char bytes[WORDS * 8] = { 0 };
@@ -127,13 +127,13 @@ TEST(unwind_walk_takes_no_frame_pointer_that_points_at_itself_or_between_words)
     w[5] = CODE + 0x100;
     CHECK_EQ(walk(NULL, (struct unw_regs){ CODE, STACK, STACK + 4 * 8 }, w, &n), UNW_LOST);
     CHECK_EQ(n, 1);
-    memcpy(bytes + 4 * 8 + 4 + 8, &caller, 8); /* a saved fp of 0 and a caller, but not in place */
+    memcpy(bytes + 4 * 8 + 4 + 8, &caller, 8); /* a saved fp of 0 and a caller, but misaligned */
     memcpy(w, bytes, sizeof w);
     CHECK_EQ(walk(NULL, (struct unw_regs){ CODE, STACK, STACK + 4 * 8 + 4 }, w, &n), UNW_LOST);
     CHECK_EQ(n, 1);
 }
 
-TEST(unwind_walk_takes_a_zero_below_a_leaf_for_no_proof)
+TEST(unwind_walk_does_not_take_a_zero_below_a_leaf_for_the_root)
 {
     uint64_t w[WORDS] = { 0 };
     size_t n;
@@ -142,7 +142,7 @@ TEST(unwind_walk_takes_a_zero_below_a_leaf_for_no_proof)
     CHECK_EQ(n, 1);
 }
 
-/* A whole table with two rows in each of two pages, as bytes. */
+/* The bytes of a complete table with two pages of two rows each. */
 static struct buf stored_table(void)
 {
     struct unw_header h = { .magic = UNW_TABLE_MAGIC, .version = UNW_TABLE_VERSION, .key = 7,
@@ -168,7 +168,7 @@ static bool is_taken(struct buf *b, uint64_t key)
     return unw_table_check(&body, b->data, b->n, key);
 }
 
-TEST(unwind_table_believes_no_file_that_is_not_its_own)
+TEST(unwind_table_refuses_invalid_cache_files)
 {
     struct buf b = stored_table();
     struct unw_rule *rules = (void *)(b.data + sizeof(struct unw_header));
@@ -176,10 +176,10 @@ TEST(unwind_table_believes_no_file_that_is_not_its_own)
 
     CHECK(is_taken(&b, 7));
     CHECK(!is_taken(&b, 8));
-    pages[0] = 3; /* one more than where the next begins */
+    pages[0] = 3; /* one past the start of the next */
     CHECK(!is_taken(&b, 7));
     pages[0] = 0;
-    pages[2] = 5; /* more rows than there are */
+    pages[2] = 5; /* more rows than exist */
     CHECK(!is_taken(&b, 7));
     pages[2] = 4;
     rules[1].cfa = UNW_CFA_KINDS;

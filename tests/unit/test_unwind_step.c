@@ -1,6 +1,6 @@
-/* test_unwind_step.c - a child is stepped through its code one instruction at a time, and each
- * instruction must unwind to the root.  One instruction changes the callers by at most
- * one call or return, which each walk is held to.  x86_64 only.
+/* test_unwind_step.c - single-step a child and unwind at each instruction.  Each walk must reach
+ * the root, and one instruction may change the callers by at most one call or return.  x86_64
+ * only.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "unw_self.h"
 #if defined __x86_64__ && !defined UNW_SELF_SANITIZED
@@ -35,7 +35,7 @@ struct stepper {
     unsigned long steps, failed;
 };
 
-/* --- what is stepped through --- */
+/* --- code to step through --- */
 
 NOINLINE static int recurse(int n)
 {
@@ -86,7 +86,7 @@ NOINLINE static void library(void)
     free(malloc(100000 + (size_t)keep));
 }
 
-/* Functions nothing else calls: the first call goes through lazy binding, where there is any. */
+/* Functions that nothing else calls: the first call uses lazy binding, if enabled. */
 NOINLINE static void lazy(void)
 {
     unsigned long long key = 3, v[] = { 1, 2, 3 };
@@ -114,7 +114,7 @@ static bool is_suffix(const struct unw_frame *a, size_t n, const struct unw_fram
     return true;
 }
 
-/* Callers (frames but the leaf) are the same, or one more, or one fewer. */
+/* Callers (all frames except the leaf) are the same, or one more, or one fewer. */
 static bool follows(const struct stepper *s)
 {
     const struct unw_frame *a = s->before + 1, *b = s->now + 1;
@@ -163,7 +163,7 @@ static void walk_child(struct stepper *s, bool signalled)
     s->failed++;
 }
 
-/* Step the child until it stops itself a second time (or long enough). */
+/* Step the child until it stops itself again, or up to a limit. */
 static void step_all(struct stepper *s)
 {
     bool signalled = false;
@@ -176,14 +176,14 @@ static void step_all(struct stepper *s)
         if (WSTOPSIG(status) == SIGSTOP)
             return;
         pass = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
-        /* Entering a handler pushes two frames at once, leaving it pops them. */
+        /* Entering a handler pushes two frames at once; leaving it pops both. */
         signalled = signalled || pass;
         walk_child(s, signalled);
         s->steps++;
     }
 }
 
-/* MOST_FAILED per thousand: a C library of another day may have code its CFI does not fit. */
+/* MOST_FAILED per thousand: other versions of the C library may have code with wrong CFI. */
 static void step_through(void (*work)(void), unsigned most_failed)
 {
     struct stepper s = { .space = unw_self_space(), .cache = cfi_cache_new(),
@@ -214,22 +214,22 @@ static void step_through(void (*work)(void), unsigned most_failed)
     CHECK(s.failed * 1000 <= s.steps * most_failed);
 }
 
-TEST(unwind_roots_every_instruction_of_plain_and_realigned_code)
+TEST(unwind_is_complete_at_every_instruction_of_plain_and_realigned_code)
 {
     step_through(plain, 0);
 }
 
-TEST(unwind_roots_every_instruction_of_library_calls)
+TEST(unwind_is_complete_at_every_instruction_of_library_calls)
 {
     step_through(library, 5);
 }
 
-TEST(unwind_roots_every_instruction_of_lazy_binding)
+TEST(unwind_is_complete_at_every_instruction_of_lazy_binding)
 {
     step_through(lazy, 5);
 }
 
-TEST(unwind_roots_every_instruction_of_a_signal)
+TEST(unwind_is_complete_at_every_instruction_of_a_signal)
 {
     step_through(with_signal, 5);
 }

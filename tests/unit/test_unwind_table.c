@@ -1,5 +1,5 @@
-/* test_unwind_table.c - tables as files: cache, damage, lazy opening; address spaces; and walks
- * where no rule helps.  SPDX-License-Identifier: Apache-2.0 */
+/* test_unwind_table.c - tables as files: cache, damage, lazy opening; address spaces; walks
+ * without a rule.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include <dirent.h>
@@ -79,7 +79,7 @@ TEST(unwind_table_comes_back_from_the_cache)
     CHECK(built != NULL);
     CHECK(!cfi_table_info(built).from_cache);
     cached = cfi_table_open(fd, build_id, sizeof build_id, NULL);
-    close(fd); /* the tables keep what they need */
+    close(fd); /* the tables do not need it */
     CHECK(cfi_table_info(cached).from_cache);
     CHECK(cfi_table_info(cached).rows > 1000);
     check_same_tables(built, cached);
@@ -113,7 +113,7 @@ TEST(unwind_table_rebuilds_a_damaged_cache_file)
         check_same_tables(good, t);
         cfi_table_free(t);
         t = cfi_table_open(fd, build_id, sizeof build_id, NULL);
-        CHECK(cfi_table_info(t).from_cache); /* written anew */
+        CHECK(cfi_table_info(t).from_cache); /* rewritten */
         cfi_table_free(t);
     }
     map_close(&m);
@@ -133,8 +133,8 @@ TEST(unwind_table_works_where_the_cache_cannot_be_written)
     close(fd);
 }
 
-/* A file that is cut between opening and first use must not poison the cache. */
-TEST(unwind_table_of_a_file_cut_short_is_not_kept)
+/* A file that is truncated between opening and first use must not poison the cache. */
+TEST(unwind_table_of_a_truncated_file_is_not_cached)
 {
     struct map m = { 0 };
     struct err e = { 0 };
@@ -159,8 +159,8 @@ TEST(unwind_table_of_a_file_cut_short_is_not_kept)
     close(fd);
 }
 
-/* Neither must one whose contents changed, though its size did not. */
-TEST(unwind_table_of_a_file_that_changed_is_not_kept)
+/* Nor must a file whose contents changed but not its size. */
+TEST(unwind_table_of_a_changed_file_is_not_cached)
 {
     struct map m = { 0 };
     struct err e = { 0 };
@@ -266,7 +266,7 @@ TEST(unwind_table_reads_compressed_debug_frame)
     CHECK_EQ(unw_table_rule(t, 0x1110)->cfa_off, 8);
     CHECK(unw_table_rule(t, 0x1120) == NULL);
     cfi_table_free(t);
-    for (size_t n = 0; n < elf.n; n++) /* cut anywhere: no harm */
+    for (size_t n = 0; n < elf.n; n++) /* truncated at any byte: must not crash */
         cfi_table_free(cfi_table_build(elf.data, n, NULL));
     buf_release(&elf);
     elf = elf_with_compressed_frame(&frame, (uint64_t)1 << 60);
@@ -322,7 +322,7 @@ TEST(unwind_space_replaces_what_was_mapped)
     cfi_space_free(copy);
 }
 
-/* Random maps and unmaps against an array of one entry per address. */
+/* Compare random maps and unmaps with an array of one entry per address. */
 TEST(unwind_space_agrees_with_a_simple_model)
 {
     struct unw_space *s = cfi_space_new(UNW_X86_64);
@@ -382,7 +382,7 @@ TEST(unwind_walk_falls_back_on_frame_pointers)
     CHECK_EQ(f[1].sp, 0x7000 + 6 * 8);
     CHECK_EQ(f[3].pc, JIT + 0x300);
     CHECK(f[3].is_return && !f[0].is_return);
-    w[10] = 0x7000; /* a pointer that goes back */
+    w[10] = 0x7000; /* a pointer to a lower address */
     CHECK_EQ(walk_words(s, regs, w, f, &end), 2);
     CHECK_EQ(end, UNW_LOST);
     w[10] = 0x7000 + TOP * 8; /* just above the copy */
@@ -411,7 +411,7 @@ TEST(unwind_walk_finds_the_caller_of_a_leaf_without_rules)
     cfi_space_free(s);
 }
 
-TEST(unwind_cache_forgets_what_was_unmapped)
+TEST(unwind_cache_drops_unmapped_ranges)
 {
     struct unw_space *s = cfi_space_new(UNW_X86_64);
     struct unw_cache *c = cfi_cache_new();
@@ -424,7 +424,7 @@ TEST(unwind_cache_forgets_what_was_unmapped)
     cfi_space_map(s, JIT, JIT + 0x1000, 0, NULL, 1);
     unw_walk(s, c, regs, &stack, f, 16, &n);
     CHECK_EQ(n, 2);
-    cfi_space_map(s, JIT * 4, JIT * 5, 0, NULL, 2); /* elsewhere: nothing is forgotten */
+    cfi_space_map(s, JIT * 4, JIT * 5, 0, NULL, 2); /* elsewhere: nothing is dropped */
     unw_walk(s, c, regs, &stack, f, 16, &n);
     CHECK_EQ(n, 2);
     CHECK_EQ(unw_cache_stats(c)->cache_hits, 2);

@@ -1,6 +1,6 @@
-/* test_unwind_walk.c - walks of this process's own stack, through every kind of frame, against
- * libgcc's unwinder (backtrace).  x86_64 only: registers are taken by hand.  A sanitizer's
- * stacks and backtrace are its own: under one only walks of copies are tried.
+/* test_unwind_walk.c - walk the stack of this process through every kind of frame, and compare
+ * with libgcc's unwinder (backtrace).  x86_64 only, because it reads registers itself.  Sanitizers
+ * replace stacks and backtrace; with them, only walks of copies are tested.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifdef __x86_64__
 #include "test.h"
@@ -32,7 +32,7 @@ static void prepare(void)
     CHECK(stack_top != 0);
 }
 
-/* Redzones and all: a sanitizer must not look. */
+/* Reads redzones too, so a sanitizer must not instrument it. */
 __attribute__((noinline, no_sanitize_address)) static void copy_stack(unsigned char *to,
                                                                        uint64_t from, size_t n)
 {
@@ -40,7 +40,7 @@ __attribute__((noinline, no_sanitize_address)) static void copy_stack(unsigned c
         to[i] = ((const volatile unsigned char *)from)[i];
 }
 
-TEST(unwind_walk_says_when_the_stack_was_cut)
+TEST(unwind_walk_reports_a_truncated_stack)
 {
     struct unw_regs regs = { 0 };
     struct unw_stack stack;
@@ -51,7 +51,7 @@ TEST(unwind_walk_says_when_the_stack_was_cut)
     __asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
                      : "=r"(regs.pc), "=r"(regs.sp), "=r"(regs.fp));
     for (size_t size = 0; size < stack_top - regs.sp; size += 8) {
-        unsigned char *copy = mem_alloc(size + !size); /* exact, for the sanitizers */
+        unsigned char *copy = mem_alloc(size + !size); /* exact size, for the sanitizers */
         enum unw_end end;
 
         copy_stack(copy, regs.sp, size);
@@ -207,7 +207,7 @@ TEST(unwind_walk_follows_callbacks_of_libc)
     CHECK_EQ(captured, 1);
 }
 
-/* The interrupted frames, from inside the handler and from the registers it was given. */
+/* Walk the interrupted frames, from inside the handler and from the registers it received. */
 static void handler(int sig, siginfo_t *info, void *context)
 {
     const greg_t *g = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -247,7 +247,7 @@ TEST(unwind_walk_goes_through_a_signal_handler)
     on_signal(0);
 }
 
-/* The alternate stack lies below the main one, so that one run of bytes covers both. */
+/* The alternate stack is below the main stack, so that one copy covers both. */
 TEST(unwind_walk_goes_through_a_handler_on_its_own_stack)
 {
     stack_t ss = { .ss_size = 1 << 18 };

@@ -44,7 +44,7 @@ static const struct an_row *find(const struct an_flat *f, const char *name)
     return NULL;
 }
 
-TEST(view_wall_is_what_a_profile_with_both_is_first_seen_as)
+TEST(view_defaults_to_wall_if_both_metrics_exist)
 {
     struct profile *p = build_profile(pool);
     struct an_view v = view_of(p, NULL, AN_VIEW_KINDS);
@@ -52,7 +52,7 @@ TEST(view_wall_is_what_a_profile_with_both_is_first_seen_as)
     CHECK_STR(an_view_name(&v), "wall");
     CHECK_STR(an_view_unit(&v), "ns");
     CHECK(!an_view_is_exact(&v));
-    CHECK_EQ(an_sum_of(&v).weight, 1010); /* without the idle thread's waiting */
+    CHECK_EQ(an_sum_of(&v).weight, 1010); /* without waits of the idle thread */
     v.all_threads = true;
     CHECK_EQ(an_sum_of(&v).weight, 2000);
     an_view_release(&v);
@@ -103,7 +103,7 @@ TEST(view_a_plain_wall_keeps_idle_threads_and_waits_can_be_drawn)
 
     an_waits_draw(p);
     stacks = p->stack.n;
-    an_waits_draw(p); /* they are there already */
+    an_waits_draw(p); /* already drawn */
     CHECK_EQ(p->stack.n, stacks);
     an_symbols_init(&s, p);
     an_flat_build(&f, &s, &v, AN_BY_FUNCTION);
@@ -176,16 +176,16 @@ TEST(view_only_threads_that_wait_for_work_are_idle)
 #define BUSY "a/m main;work 900\na/m main;write;[write] 100\n"
     CHECK_EQ(idle_in(pool), 1);
     CHECK_EQ(idle_in(BUSY "a/w start;clock_nanosleep;[sleep] 1000\n"), 1);
-    /* one that waits for a lock is what the reader looks for */
+    /* a thread that waits for a lock is of interest */
     CHECK_EQ(idle_in(BUSY "a/w start;pthread_mutex_lock;lll;[futex] 1000\n"), 0);
     CHECK_EQ(idle_in(BUSY "a/w start;block_on;park;[futex] 1000\n"), 1);
     CHECK_EQ(idle_in(BUSY "a/w start;fsync;[disk] 1000\n"), 0);
-    /* it runs, or waits in several places */
+    /* a thread that runs, or waits in several places */
     CHECK_EQ(idle_in(BUSY "a/w start;cond;[futex] 900\na/w start 100\n"), 0);
     CHECK_EQ(idle_in(BUSY "a/w start;cond;[futex] 500\na/w start;poll;[poll] 500\n"), 0);
-    /* a CPU it does not get is not idleness */
+    /* waiting for a CPU is not idling */
     CHECK_EQ(idle_in(BUSY "a/w start;cond;[futex] 900\na/w start;[run queue] 100\n"), 0);
-    /* what is left would tell nothing */
+    /* otherwise nothing would remain */
     CHECK_EQ(idle_in("a/m main;poll;[poll] 1000\na/dns start;work 10\n"), 0);
     CHECK_EQ(idle_in("a/m main;[child] 1000\nb/m main;[sleep] 1000\na/m main 1\n"), 0);
 }

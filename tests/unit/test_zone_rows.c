@@ -1,4 +1,4 @@
-/* test_zone_rows.c - the rows of a region made by hand, each exact, and what a sink gets of them.
+/* test_zone_rows.c - the exact rows of a hand-made region, and the profile made from them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/formats.h"
 #include "live_region.h"
@@ -29,7 +29,7 @@ static void check_near(int line, double x, double want)
 }
 #define CHECK_NEAR(x, want) check_near(__LINE__, x, want)
 
-TEST(zone_rows_add_up_threads_and_take_off_the_cost_of_measuring)
+TEST(zone_rows_sum_threads_and_subtract_the_calibration)
 {
     const struct zone_row *work, *leaf;
 
@@ -50,7 +50,7 @@ TEST(zone_rows_add_up_threads_and_take_off_the_cost_of_measuring)
     zone_rows_free(&r);
 }
 
-TEST(zone_rows_take_least_and_most_from_whichever_thread_has_them)
+TEST(zone_rows_take_minimum_and_maximum_over_all_threads)
 {
     read_rows(false);
     CHECK_NEAR(row("work")->min, 300 - 10);
@@ -119,7 +119,7 @@ TEST(zone_rows_have_every_kind_of_site)
 
 TEST(zone_rows_count_an_open_zone_to_the_last_tick_known)
 {
-    read_rows(false); /* the last record ends 500 after the header's last reading */
+    read_rows(false); /* the last record ends 500 after the last clock read of the header */
     CHECK_EQ(row("open")->open, 1);
     CHECK_EQ(row("open")->count, 0);
     CHECK_NEAR(row("open")->total, 100500);
@@ -145,8 +145,8 @@ TEST(zone_rows_keep_threads_apart_when_asked)
     zone_rows_free(&r);
 }
 
-/* 0.5 ns a tick: every time is half as long, and rounding never loses a nanosecond. */
-TEST(zone_rows_turn_ticks_into_nanoseconds)
+/* 0.5 ns per tick: every time is halved, and rounding never loses a nanosecond. */
+TEST(zone_rows_convert_ticks_to_nanoseconds)
 {
     unsigned char *data = live_region();
     struct live_header *h = live_region_header();
@@ -165,7 +165,7 @@ TEST(zone_rows_turn_ticks_into_nanoseconds)
     zone_rows_free(&r);
 }
 
-TEST(zone_rows_give_a_zone_no_less_than_what_is_inside_it)
+TEST(zone_rows_never_make_a_zone_shorter_than_its_children)
 {
     unsigned char *data = live_region();
 
@@ -177,7 +177,7 @@ TEST(zone_rows_give_a_zone_no_less_than_what_is_inside_it)
     zone_rows_free(&r);
 }
 
-TEST(zone_rows_leave_out_threads_of_an_earlier_epoch)
+TEST(zone_rows_skip_threads_of_an_earlier_epoch)
 {
     unsigned char *data = live_region();
 
@@ -188,7 +188,7 @@ TEST(zone_rows_leave_out_threads_of_an_earlier_epoch)
     zone_rows_free(&r);
 }
 
-/* Where NODE of thread 0 lies in the writer's memory. */
+/* The address of NODE of thread 0 in the writer's memory. */
 static void *address_of_node(const char *name)
 {
     struct fathom_node_ *n = live_region_node(0, name), *leaf = live_region_node(0, "leaf");
@@ -203,7 +203,7 @@ static struct live_ext *ext_of(unsigned char *data, const char *name)
                                                live_region_header()->base));
 }
 
-TEST(zone_rows_take_the_cost_of_all_below_off_every_zone_above)
+TEST(zone_rows_subtract_nested_overhead_from_every_enclosing_zone)
 {
     unsigned char *data = live_region();
 
@@ -221,14 +221,14 @@ TEST(zone_rows_have_the_deviation_of_a_sample)
 {
     unsigned char *data = live_region();
 
-    /* ten calls of 500 on average; the squares of a variance of 10,000 over nine */
+    /* ten calls of 500 on average; the sum of squares for a variance of 10,000 with n - 1 = 9 */
     live_region_node(0, "precise")->squares = live_bits(10 * 250000.0 + 9 * 10000.0);
     CHECK_EQ(zone_rows_read(&r, data, REGION_BYTES, false), 0);
     CHECK_NEAR(row("precise")->stddev, 100);
     zone_rows_free(&r);
 }
 
-TEST(zone_rows_add_up_what_threads_count_and_take_the_highest_peak)
+TEST(zone_rows_sum_counters_of_threads_and_take_the_highest_peak)
 {
     unsigned char *data = live_region();
     struct live_ext *x = ext_of(data, "sampled");
