@@ -1,36 +1,16 @@
 /* rt_advice.c - programs that do what a rule is about, and near misses where the difference is
- * not one of time.  The clock is the program's own and passes only when told to, so that every
- * run is the same; FATHOM_CLOCK=monotonic makes the library use it.  Says `RULE OPERATION` for each piece of advice.
+ * not one of time.  The clock is a fake one.  Prints `RULE OPERATION` for each piece of advice.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "rt_fake_clock.h"
 #include "rt_test.h"
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <time.h>
 
 static void show(const struct fathom_advice *a, void *arg)
 {
     (void)arg;
     printf("%s %s\n", a->rule, a->name);
-}
-
-/* Takes the place of libc's.  A reading costs 20 ns. */
-static _Atomic uint64_t clock_ns = 1000000000;
-
-int clock_gettime(clockid_t id, struct timespec *t)
-{
-    uint64_t now = atomic_fetch_add(&clock_ns, 20) + 20;
-
-    (void)id;
-    t->tv_sec = (time_t)(now / 1000000000u);
-    t->tv_nsec = (long)(now % 1000000000u);
-    return 0;
-}
-
-static void pass_ns(uint64_t ns)
-{
-    atomic_fetch_add(&clock_ns, ns);
 }
 
 static void share(void)
@@ -202,6 +182,7 @@ int main(int argc, char **argv)
 {
     int rc;
 
+    reading_ns = 20;
     fathom_enable();
     rc = rt_main(argc, argv, cases);
     fathom_advise(show, NULL);

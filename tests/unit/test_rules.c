@@ -298,7 +298,7 @@ TEST(rules_growth_needs_sizes_that_differ)
     f = find("growth");
     CHECK(f && strstr(f->evidence, "size^2.00") && strstr(f->evidence, "4.0x"));
     for (int i = 0; i < 40; i++) {
-        bytes[i] = 1000 + i % 3;
+        bytes[i] = 1000 + 100 * (i % 5); /* enough for a fit, but not half to twice the mean */
         ticks[i] = bytes[i] * bytes[i] / 10;
     }
     start();
