@@ -72,13 +72,14 @@ static bool is_file(const char *path)
 }
 
 /* The number of operands that name profiles.  The last is a name unless it is a profile: one
- * operand that is a file is taken for one, so that a broken profile is called broken. */
+ * operand that is a file is taken for one, so that a broken profile is called broken.  With a
+ * command to record, one operand is always a name. */
 static int count_profiles(const struct opts_rest *rest)
 {
     const char *last = rest->n ? rest->v[rest->n - 1] : "";
 
     if (!rest->n || (rest->n == 1 ? is_file(last) : format_knows(last)))
-        return rest->command ? 0 : rest->n;
+        return rest->command && rest->n == 1 ? 0 : rest->n;
     return rest->n - 1;
 }
 
@@ -91,8 +92,6 @@ static int annotate_run(void *args, const struct opts_rest *rest, struct err *e)
     int rc;
 
     input.n = count_profiles(rest);
-    if (rest->n - input.n > 1)
-        return err_set(e, ERR_USAGE, "unexpected argument \"%s\"", rest->v[0]);
     name = input.n < rest->n ? rest->v[rest->n - 1] : NULL;
     p = input_open(&input, e);
     rc = p ? annotate(a, p, name, e) : -1;

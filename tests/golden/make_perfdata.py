@@ -293,6 +293,20 @@ def with_a_wait():
     return r
 
 
+def with_an_idle_thread():
+    """One thread runs for 1 ms; another runs for 1,000 ns and then waits for 1 ms."""
+    r = Recording()
+    r.name("prog")
+    r.map()
+    r.add(7, struct.pack("<IIIIQ", 500, 500, 501, 500, 5), tid=501, time=5)
+    r.sample([MIDDLE, ROOT], tid=501, time=10000, weight=1000)
+    r.add(14, b"", 1 << 13, tid=501, time=11000)
+    for i in range(1, 11):
+        r.sample([LEAF, ROOT], time=100000 * i, weight=100000)
+    r.add(14, b"", 0, tid=501, time=1011000)
+    return r
+
+
 def by_layout():
     """Every field that may stand before or behind those we read."""
     for bits, name in ((0, "plain"), (ADDR, "addr"), (STREAM_ID, "stream"), (RAW, "raw"),
