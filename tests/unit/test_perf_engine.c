@@ -1,5 +1,8 @@
 /* test_perf_engine.c - streams of perf records and the exact profile of each.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+
+#include "base/map.h"
 #include "perf_build.h"
 #include "perf_text.h"
 #include "test.h"
@@ -722,20 +725,148 @@ TEST(perf_engine_joins_nothing_to_a_stack_that_was_cut_itself)
     finish(&r);
 }
 
+/* The record of a switch may arrive after the sample of the next one. */
 TEST(perf_engine_ignores_the_sample_of_a_later_switch)
 {
     struct run r;
 
     start(&r);
     r.b.attr[1].at_switch = r.b.attr[1].no_metric = true;
+    pb_attrs(&r.b, &r.e);
     start_program(&r, 10);
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
     pb_sample(&r.b, &(struct pb_sample){ .time = 2999999, .pid = 10, .event = 1,
                                          .chain = CHAIN(MARK_USER, CODE + 0x50) });
     pb_switch(&r.b, 2500000, 10, 10, OUT);
     pb_switch(&r.b, 2600000, 10, 10, 0);
-    CHECK_STR(told(&r, 9000000), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
-                                 "10/10 wait 2500000+100000 100000 prog+1001 wait=unknown stack=guessed\n");
+    pb_switch(&r.b, 3000000, 10, 10, OUT);
+    pb_switch(&r.b, 3100000, 10, 10, 0);
+    for (size_t i = 0; i < r.b.record.n; i++) {
+        struct perf_raw raw = pb_raw(&r.b, i);
+
+        perf_engine_add(&r.e, &raw);
+        perf_engine_until(&r.e, UINT64_MAX);
+    }
+    perf_text(r.profile, &r.text);
+    CHECK_STR(buf_text(&r.text),
+              "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
+              "10/10 wait 2500000+100000 100000 prog+1050 wait=unknown stack=guessed\n"
+              "10/10 wait 3000000+100000 100000 prog+1050 wait=unknown\n");
+    finish(&r);
+}
+
+/* The path of a perf map in the folder of this test, which holds TEXT. */
+static const char *map_of_names(const char *text)
+{
+    static char path[128];
+
+    snprintf(path, sizeof path, "%s/perf-1.map", test_dir());
+    CHECK_EQ(map_write_file(path, text, strlen(text), NULL), 0);
+    return path;
+}
+
+TEST(perf_engine_looks_kernel_callers_up_before_the_return)
+{
+    struct run r;
+
+    start(&r);
+    r.b.attr[1].at_switch = r.b.attr[1].no_metric = true;
+    snprintf(r.e.stacks.kernel_path, sizeof r.e.stacks.kernel_path, "%s",
+             map_of_names("81000000 10 schedule\n81000010 10 futex_wait\n81000020 10 do_sys_poll\n"));
+    r.e.stacks.kernel_shift = 0x81000000 - KERNEL(0);
+    start_program(&r, 10);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2999999, .pid = 10, .event = 1, .kernel = true,
+                                         .chain = CHAIN(MARK_KERNEL, KERNEL(8), KERNEL(0x20),
+                                                        MARK_USER, CODE + 0x50) });
+    pb_switch(&r.b, 3000000, 10, 10, OUT);
+    pb_switch(&r.b, 3100000, 10, 10, 0);
+    CHECK_STR(told(&r, 9000000), "10/10 wait 3000000+100000 100000 prog+1050 wait=futex\n");
+    finish(&r);
+}
+
+/* A frame of the only module, where N frame-pointer chains ended. */
+static void chains_end(struct run *r, uint64_t address, uint32_t flags, uint64_t n)
+{
+    uint32_t id = intern_frame(&r->in, &(struct frame){ .kind = FRAME_NATIVE, .module = 1,
+                                                        .flags = (uint16_t)flags,
+                                                        .address = address });
+
+    umap_put(&r->e.stacks.ends, id, n);
+}
+
+TEST(perf_names_take_a_chain_for_complete_if_a_root_made_the_call)
+{
+    struct sym_resolve names;
+    struct run r;
+
+    start(&r);
+    intern_module(&r.in, &(struct module){ .kind = MODULE_FILE, .path = intern_cstr(&r.in,
+                      map_of_names("1000 10 _start\n1010 10 main\n1020 10 start_thread\n")) });
+    chains_end(&r, 0x1010, FRAME_RETURN, 1); /* called by the last instruction of _start */
+    chains_end(&r, 0x1010, 0, 2);
+    chains_end(&r, 0x1020, FRAME_RETURN, 4); /* called by main */
+    chains_end(&r, 0x1020, 0, 8);
+    r.e.stacks.counts = (struct perf_stack_counts){ .all = 20, .complete = 5, .lost = 15 };
+    perf_names(&r.e, &names);
+    CHECK_EQ(r.e.stacks.counts.complete, 5 + 1 + 8);
+    CHECK_EQ(r.e.stacks.counts.lost, 15 - 1 - 8);
+    sym_resolve_release(&names);
+    finish(&r);
+}
+
+TEST(perf_names_unpack_the_debug_files_of_hot_modules_only)
+{
+    static const char *const paths[] = { "/nonexistent/hot", "/nonexistent/cold", "/nonexistent/even" };
+    static const uint64_t weights[] = { 61, 19, 20 };
+    struct sym_resolve names;
+    struct run r;
+
+    start(&r);
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t id = intern_module(&r.in, &(struct module){ .kind = MODULE_FILE,
+                                                             .path = intern_cstr(&r.in, paths[i]) });
+
+        intern_frame(&r.in, &(struct frame){ .kind = FRAME_NATIVE, .module = id, .address = 1 });
+        vec_push(&r.e.self, weights[i]);
+    }
+    perf_names(&r.e, &names);
+    CHECK(!sym_resolve_facts(&names, 1)->quick);
+    CHECK(sym_resolve_facts(&names, 2)->quick);
+    CHECK(!sym_resolve_facts(&names, 3)->quick);
+    sym_resolve_release(&names);
+    finish(&r);
+}
+
+static int open_this_program(const struct perf_mapping *w)
+{
+    return open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+}
+
+TEST(perf_modules_unwind_by_the_mapped_file_only)
+{
+    static const struct perf_host host = { .open = open_this_program };
+    struct perf_mapping w = { .path = "/made/prog", .root_fd = -1, .device = 1, .inode = 5 };
+    uint8_t id[20];
+    struct perf_module *m;
+    struct run r;
+
+    start(&r);
+    r.e.modules.host = &host;
+    m = perf_module_get(&r.e.modules, perf_module_number(&r.e.modules, &w));
+    perf_module_load(&r.e.modules, m);
+    CHECK(m->table != NULL);
+    CHECK_EQ(m->build_id_size, sizeof id); /* of the file */
+    memcpy(id, m->build_id, sizeof id);
+    id[0] ^= 1;
+    w.build_id = id;
+    w.build_id_size = sizeof id;
+    m = perf_module_get(&r.e.modules, perf_module_number(&r.e.modules, &w));
+    perf_module_load(&r.e.modules, m);
+    CHECK(m->table == NULL); /* replaced since it was mapped */
+    id[0] ^= 1;
+    m = perf_module_get(&r.e.modules, perf_module_number(&r.e.modules, &w));
+    perf_module_load(&r.e.modules, m);
+    CHECK(m->table != NULL);
     finish(&r);
 }
 
