@@ -9,6 +9,7 @@
 #include "base/cursor.h"
 #include "base/map.h"
 #include "symbol/sym_debuginfod.h"
+#include "symbol/sym_unpack.h"
 #include "symbol/symbolizer.h"
 #include "test.h"
 
@@ -64,6 +65,12 @@ static bool ends_with(const char *s, const char *end)
     return n >= k && strcmp(s + n - k, end) == 0;
 }
 
+/* An absolute path without detours. */
+static bool is_whole(const char *path, const char *end)
+{
+    return ends_with(path, end) && path[0] == '/' && !strstr(path, "/../");
+}
+
 static void copy_file(const char *from, const char *to, const char *more)
 {
     struct map m = { 0 };
@@ -92,7 +99,7 @@ static void check_chain(const char *path, const char *marks)
     CHECK_EQ(c[0].decl_line, 113);
     CHECK_EQ(c[2].decl_line, 100);
     for (int i = 0; i < 3; i++)
-        CHECK(ends_with(c[i].file, "/inlined.c") && ends_with(c[i].decl_file, "/inlined.c"));
+        CHECK(is_whole(c[i].file, "/inlined.c") && is_whole(c[i].decl_file, "/inlined.c"));
     CHECK(c[0].start && c[0].start <= mark(marks, 103) && mark(marks, 103) < c[0].end);
     CHECK_EQ(sym_module_find(m, mark(marks, 109), &c), 2);
     CHECK_STR(c[1].name, "middle");
@@ -111,6 +118,7 @@ static void check_chain(const char *path, const char *marks)
     }
 CHAIN_TEST(symbol_dwarf5_gives_the_inlined_calls, "inlined")
 CHAIN_TEST(symbol_dwarf4_gives_the_inlined_calls, "inlined-dwarf4")
+CHAIN_TEST(symbol_dwarf_paths_are_whole_and_without_detours, "inlined-odd-path")
 CHAIN_TEST(symbol_dwarf_without_aranges_gives_the_inlined_calls, "inlined-no-aranges")
 CHAIN_TEST(symbol_split_dwarf_gives_the_inlined_calls, "inlined-split")
 CHAIN_TEST(symbol_debuglink_leads_to_the_inlined_calls, "inlined-linked")
@@ -129,6 +137,30 @@ TEST(symbol_compressed_dwarf_gives_the_inlined_calls)
              "for f in %s/symbol/*.debug.zst; do echo damage >\"$f\" || exit 1; done", dir);
     CHECK(system(command) == 0);
     check_chain(path, path);
+}
+
+TEST(symbol_compressed_section_that_is_shorter_than_it_claims_is_not_used)
+{
+    struct sym_image *im, *unpacked;
+    struct map m = { 0 };
+    unsigned char *bytes;
+    Elf64_Chdr ch;
+    GElf_Shdr sh;
+
+    CHECK(map_open(&m, workload("inlined-compressed"), NULL) == 0);
+    bytes = mem_alloc(m.size);
+    memcpy(bytes, m.data, m.size);
+    im = sym_image_open_memory(bytes, m.size, true, "/made/here", NULL);
+    CHECK(im && sym_image_section(im, ".debug_info", &sh) && (sh.sh_flags & SHF_COMPRESSED));
+    unpacked = sym_unpack(im);
+    CHECK(unpacked);
+    sym_image_close(unpacked);
+    memcpy(&ch, bytes + sh.sh_offset, sizeof ch);
+    ch.ch_size++;
+    memcpy(bytes + sh.sh_offset, &ch, sizeof ch);
+    CHECK(sym_unpack(im) == NULL);
+    sym_image_close(im);
+    map_close(&m);
 }
 
 TEST(symbol_debuglink_with_a_wrong_checksum_is_not_used)

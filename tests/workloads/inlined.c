@@ -3,6 +3,7 @@
  * innermost position is that line.
  * build: inlined gcc -O2 -g -o @OUT@ @IN@
  * build: inlined-dwarf4 gcc -O2 -gdwarf-4 -o @OUT@ @IN@
+ * build: inlined-odd-path gcc -O2 -g -DODD_PATH -o @OUT@ @IN@
  * build: inlined-no-aranges objcopy --remove-section=.debug_aranges @DIR@/inlined @OUT@
  * build: inlined-compressed objcopy --compress-debug-sections=zlib @DIR@/inlined @OUT@
  * build: inlined-split gcc -O2 -g -gsplit-dwarf -o @OUT@ @IN@
@@ -25,7 +26,11 @@
 extern volatile uint64_t keep;
 volatile uint64_t keep;
 
-#line 100
+#ifdef ODD_PATH /* the first line after the #endif is 100 in both cases */
+#line 97 "odd/../inlined.c"
+#else
+#line 99
+#endif
 __attribute__((always_inline)) static inline void innermost(uint64_t x)
 {
     keep += x;
