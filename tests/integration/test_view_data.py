@@ -71,6 +71,10 @@ class ViewData(Case):
         self.assertEqual(facts["symbolBytes"], 2)
         self.assertEqual(weights["samples"], stacks)
 
+    def test_the_symbol_of_most_nodes_has_the_smallest_number(self):
+        _, _, kinds = self.page("main;a;x 1\nmain;b;x 1\nmain;c;x 1\nmain;c;a 1\n")
+        self.assertEqual(list(kinds)[:2], ["x", "a"])
+
     def test_kinds_and_inlining_are_kept(self):
         _, weights, kinds = self.page("main;a_[i];b_[k];c_[j];d (x.py:1) 3\n")
         self.assertEqual(weights["samples"], {("main", "a", "b", "c", "d (x.py:1)"): 3})

@@ -63,6 +63,7 @@ static void set_up(struct fixture *f)
         &f->in, root,
         frame_at(f, 0x1003, 0,
                  (struct location[]){ { f->outer, 12 }, { f->inner, 3 } }, 2));
+    frame_at(f, 0x1005, FRAME_RETURN, &(struct location){ f->outer, 11 }, 1); /* of the call before */
     add_sample(f, f->stack_plain, 30);
     add_sample(f, f->stack_inlined, 70);
     file = intern_cstr(&f->in, "/src/a.c");

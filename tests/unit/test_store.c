@@ -384,6 +384,45 @@ static void put_record(struct buf *b, uint8_t type, const char *name, int64_t va
     buf_release(&raw);
 }
 
+/* N definitions of TYPE that say nothing. */
+static void put_empty(struct buf *b, uint8_t type, uint32_t n)
+{
+    const struct store_chunk *c = &store_chunks[type];
+    struct buf raw = { 0 };
+
+    for (uint8_t i = 0; i < c->n_columns; i++) {
+        buf_uleb(&raw, n);
+        for (uint32_t k = 0; k < n; k++)
+            buf_u8(&raw, 0);
+    }
+    put_chunk(b, (struct store_head){ .type = type, .columns = c->n_columns, .records = n,
+                                      .first = 1 }, raw.data, raw.n);
+    buf_release(&raw);
+}
+
+TEST(store_continues_no_chain_of_another_frame)
+{
+    struct store_head h = { .type = STORE_location, .columns = 4, .records = 2 };
+    struct buf b = { 0 };
+    struct store_damage d;
+    struct profile *p;
+
+    buf_add(&b, STORE_MAGIC, 8);
+    put_empty(&b, STORE_frame, 2);
+    put_empty(&b, STORE_function, 2);
+    put_chunk(&b, h, "\x02\x02\x02" "\x02\x02\x02" "\x02\x0e\x02" "\x02\x00\x01", 12);
+    p = read_back(b.data, b.n, &d);
+    CHECK(p && p->frame.n == 2 && !d.bad_chunks);
+    CHECK_EQ(p->chain.v[0].n, 1);
+    CHECK_EQ(p->location.v[p->chain.v[0].first].function, 1);
+    CHECK_EQ(p->location.v[p->chain.v[0].first].line, 7);
+    CHECK_EQ(p->chain.v[1].n, 1);
+    CHECK_EQ(p->location.v[p->chain.v[1].first].function, 2);
+    CHECK_EQ(p->location.v[p->chain.v[1].first].line, 8);
+    profile_free(p);
+    buf_release(&b);
+}
+
 TEST(store_skips_numbers_that_do_not_fit_their_field)
 {
     struct buf b = { 0 };

@@ -44,6 +44,20 @@ static const struct an_row *find(const struct an_flat *f, const char *name)
     return NULL;
 }
 
+TEST(view_is_exact_if_its_only_metric_is)
+{
+    struct profile *p = build_profile(pool);
+    struct an_view v;
+
+    p->metric.v[0].flags |= METRIC_EXACT;
+    v = an_view_of(p, 1);
+    CHECK(an_view_is_exact(&v));
+    v = view_of(p, "wall", AN_VIEW_KINDS);
+    CHECK(!an_view_is_exact(&v));
+    an_view_release(&v);
+    profile_free(p);
+}
+
 TEST(view_defaults_to_wall_if_both_metrics_exist)
 {
     struct profile *p = build_profile(pool);
