@@ -1,13 +1,13 @@
-/* live.h - the region libfathom measures into, which is also the layout of its live file.
+/* live.h - the layout of libfathom's region, in memory and in the live file.
  *
- * One mapping of 4 KiB pages, private to its process or shared through a file, so that what
- * was recorded outlives SIGKILL.  The program only adds; a reader (the same process making a
- * report, or `fathom` opening the file of a dead one) looks at it through live_read.c, which
- * trusts nothing.  Pointers are addresses of the writing process: subtract header.base.
+ * The region is one mapping of 4 KiB pages, private to its process or shared through a file, so
+ * that the data survives SIGKILL.  The program only adds to it.  A reader (the same process making
+ * a report, or `fathom` opening the file of a dead one) uses live_read.c, which trusts nothing.
+ * Pointers are addresses of the writing process: subtract header.base.
  *
  *   page 0      struct live_header
  *   page 1...   one byte per page of the region: enum live_kind
- *   then        pages in the order they were needed, each of one kind:
+ *   then        pages in order of allocation, each of one kind:
  *     STRINGS   NUL-terminated text; a reference is the byte offset in the region
  *     NAMES     uint32_t references: the small numbers in backend and label (0 = none)
  *     CONTEXTS  struct live_context: the small numbers of contexts (0 = none)
@@ -17,13 +17,13 @@
  *     NODES     slot 0 is struct live_slot0, then 31 struct fathom_node_; seq 0 = unused
  *     EXTRAS    slot 0 is struct live_slot0, then 15 struct live_ext
  *     HISTOGRAM uint64_t[512], see live_bucket()
- *     CHUNK     struct live_chunk, then from byte 128 on 248 records
+ *     CHUNK     struct live_chunk, then 248 records from byte 128 on
  *
- * A record is {start ticks, duration << 24 | node}, node being bits 7..30 of the node's
- * address.  Start 0 = not written.  Duration 2^40-1 = the next record is {duration, 0};
- * 2^40-2 = a gauge, counter, pool or flow, and the next record is {value, 0}.
+ * A record is {start ticks, duration << 24 | node}, where node is bits 7..30 of the node's
+ * address.  Start 0 = not written.  Duration 2^40-1 = the next record is {duration, 0}; 2^40-2 = a
+ * gauge, counter, pool or flow, and the next record is {value, 0}.
  *
- * Sums of doubles are kept as their bits in uint64_t, so that every word is written and read
+ * Sums of doubles are stored as their bits in uint64_t, so that every word is written and read
  * atomically.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_CHANNEL_LIVE_H
 #define FATHOM_CHANNEL_LIVE_H
@@ -66,7 +66,7 @@ enum live_site_kind { /* struct fathom_stat.kind */
     LIVE_ROOT = 100, LIVE_CONTEXT /* nodes without a site */
 };
 
-enum live_special { /* fathom_node_.special: why the short way out is not taken */
+enum live_special { /* reasons to leave a zone by the slow path */
     LIVE_COUNTED = 1, LIVE_SAMPLED = 2, LIVE_PRECISE = 4, LIVE_SLOW_CLOCK = 8, LIVE_IS_OP = 16,
     LIVE_IS_CONTEXT = 32, LIVE_CLEARED = 64 /* after a clear: discard old data first */
 };
@@ -77,23 +77,23 @@ struct live_header {
     char magic[8];
     uint32_t version, page_bytes;
     uint64_t base, region_bytes;
-    uint32_t n_pages, table_pages; /* n_pages of the region; table starts at page 1 */
-    uint32_t next_page;            /* first never used; may run past n_pages */
+    uint32_t n_pages, table_pages; /* n_pages: of the region; the table starts at page 1 */
+    uint32_t next_page;            /* first unused; may exceed n_pages */
     uint32_t clock;                /* enum live_clock */
-    /* Two readings of both clocks, the second refined as time goes by. */
+    /* Two readings of both clocks; the second is updated over time. */
     uint64_t start_ticks, start_ns, last_ticks, last_ns, start_realtime_ns;
-    uint64_t boot;                 /* live_boot_id(): whether these clocks still run */
-    uint64_t cleared_ticks;        /* records that start before are of an earlier epoch */
-    uint64_t epoch;                /* +1 by every clear: older threads hold nothing */
-    struct live_cost { /* what an empty zone measures, and costs, in ticks */
+    uint64_t boot;                 /* live_boot_id(): readers compare it with their own */
+    uint64_t cleared_ticks;        /* earlier records belong to an older epoch */
+    uint64_t epoch;                /* +1 at every clear; threads of an older one are empty */
+    struct live_cost { /* of an empty zone in ticks: what it measures, what it costs */
         uint64_t inner, pair;
     } cost[2];                     /* plain, and with a fenced end */
-    uint64_t lost[8];              /* enum fathom_loss; threads have their own as well */
+    uint64_t lost[8];              /* by enum fathom_loss; threads count their own */
     uint32_t pid, parent_pid;
     uint32_t n_sites, n_names, n_contexts, n_nodes;
     uint32_t names_page, contexts_page; /* page numbers */
-    uint32_t no_percentiles;       /* 1: scratch pages are not folded and mean nothing */
-    uint32_t finished;             /* 1: the program came to its end and reported itself */
+    uint32_t no_percentiles;       /* 1: scratch pages are unused and never folded */
+    uint32_t finished;             /* 1: the program has ended and reported */
     char comm[16];
     uint32_t site_page[LIVE_SITE_PAGES];
 };
@@ -117,17 +117,17 @@ struct live_thread {
     uint64_t next;  /* address of another thread's page */
     uint64_t root;  /* node */
     uint64_t epoch;
-    uint32_t tid, name; /* tid 0: ended threads of this name, added up */
+    uint32_t tid, name; /* tid 0: ended threads of this name, merged */
     uint32_t state; /* 0 unused, 1 running, 2 ended */
-    uint32_t ended; /* threads added up here */
+    uint32_t ended; /* threads merged here */
     uint64_t lost[8];
     uint64_t start_ticks, end_ticks;
     /* Only the owner uses the rest. */
-    uint64_t oldest;              /* first of the trace pages */
+    uint64_t oldest;              /* the first trace page */
     uint64_t node_page, ext_page; /* newest; older ones through slot 0 */
-    uint64_t node_next, ext_next; /* next free slot in them; at a page's start: none */
-    uint64_t spare[LIVE_SPARES];  /* empty scratch pages; the last one is for the trace */
-    uint64_t waiting[LIVE_SPARES]; /* full ones that a handler must not fold */
+    uint64_t node_next, ext_next; /* next free slot; at the start of a page: none */
+    uint64_t spare[LIVE_SPARES];  /* empty scratch pages; the last is a trace page */
+    uint64_t waiting[LIVE_SPARES]; /* full pages that a handler must not fold */
     uint32_t busy, trace_full;    /* busy: depth inside the library */
     uint64_t random, folded_ticks;
 };
@@ -135,10 +135,10 @@ struct live_thread {
 struct live_ext { /* operations, sampled sites, sites that allocate, gauges */
     uint64_t untimed, allocs;
     uint64_t bytes, work, alloc_bytes;         /* doubles, like all below */
-    uint64_t x, xx, xy;                        /* fit of ticks over bytes */
-    uint64_t ln, lx, ly, lxx, lxy;             /* of log ticks over log bytes */
-    uint64_t t, tt, ty;                        /* of ticks over seconds since the start */
-    uint64_t key[4], key_at, repeats;          /* sizes and tags seen last */
+    uint64_t x, xx, xy;                        /* sums for a fit of ticks over bytes */
+    uint64_t ln, lx, ly, lxx, lxy;             /* for log ticks over log bytes */
+    uint64_t t, tt, ty;                        /* for ticks over seconds since the start */
+    uint64_t key[4], key_at, repeats;          /* most recent sizes and tags */
     uint64_t last, low, high;                  /* values of a gauge, use of a pool */
     uint64_t skip, spare[6];
 };
@@ -155,7 +155,7 @@ _Static_assert(sizeof(struct live_chunk) == 32, "chunk");
 _Static_assert(sizeof(struct live_thread) <= LIVE_PAGE, "thread");
 _Static_assert(sizeof(struct live_header) <= LIVE_PAGE, "header");
 
-/* Log-linear: 16 steps to each doubling, exact below 32; the last takes all from 2^35 on. */
+/* Log-linear: 16 buckets per doubling, exact below 32; the last holds everything from 2^35 on. */
 #define LIVE_LONGEST ((uint64_t)1 << 35)
 static inline uint32_t live_bucket_of(uint64_t ticks) /* below LIVE_LONGEST */
 {

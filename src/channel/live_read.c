@@ -1,5 +1,5 @@
-/* live_read.c - see live_read.h; the layout is in live.h.
- * Acyclic by construction: a node is only taken when its parent has a lower seq.
+/* live_read.c - see live_read.h; live.h describes the layout.  The tree is acyclic by
+ * construction: a node is accepted only if its parent has a lower seq.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "channel/live_read.h"
 
@@ -17,7 +17,7 @@ double live_ns_per_tick(const struct live_header *h)
 
     if (h->clock == LIVE_NANOSECONDS || !(ticks > 0) || !(ns > 0))
         return 1;
-    return ns / ticks > 1e-3 && ns / ticks < 1e3 ? ns / ticks : 1; /* no such counter: damage */
+    return ns / ticks > 1e-3 && ns / ticks < 1e3 ? ns / ticks : 1; /* outside: damaged */
 }
 
 double live_ns_at(const struct live_header *h, uint64_t ticks)
@@ -67,7 +67,7 @@ void live_sort_u64(uint64_t *key, size_t n)
     }
 }
 
-/* ---- Getting at bytes ---- */
+/* ---- Bounded access ---- */
 
 static uint8_t kind_of(const struct live_view *v, uint64_t page)
 {
@@ -81,7 +81,7 @@ static const void *page_data(const struct live_view *v, uint64_t page)
     return v->data + page * LIVE_PAGE;
 }
 
-/* The page an address of the writer lies in when it is of KIND; 0 (the header) when not. */
+/* Page number of an address of the writer if the page is of KIND; else 0 (the header). */
 static uint64_t page_of(const struct live_view *v, uint64_t address, enum live_kind kind)
 {
     uint64_t page = (address - v->head.base) / LIVE_PAGE;
@@ -138,11 +138,11 @@ static int check_header(struct live_view *v)
     if (memcmp(h->magic, LIVE_MAGIC, 8) != 0)
         return fail(v, "not a live file");
     if (h->version != LIVE_VERSION || h->page_bytes != LIVE_PAGE)
-        return fail(v, "of another version");
+        return fail(v, "unsupported version");
     if (h->n_pages > MOST_PAGES || h->base % LIVE_PAGE != 0)
-        return fail(v, "larger than any");
+        return fail(v, "too large");
     if (h->n_pages > v->size / LIVE_PAGE)
-        h->n_pages = (uint32_t)(v->size / LIVE_PAGE); /* cut short */
+        h->n_pages = (uint32_t)(v->size / LIVE_PAGE); /* truncated */
     if (h->n_pages < 2 || h->n_pages > (v->size - LIVE_PAGE))
         return fail(v, "too short");
     v->now = h->last_ticks;
@@ -211,14 +211,14 @@ static uint32_t task_of(const struct live_view *v, uint64_t page)
     return UINT32_MAX;
 }
 
-/* The node an address names, as a slot number over all pages of nodes; UINT32_MAX = none. */
+/* Slot number, over all pages of nodes, of the node at an address; UINT32_MAX = none. */
 static uint32_t slot_of(const struct live_view *v, uint64_t address)
 {
     uint64_t page = page_of(v, address, LIVE_NODES);
     uint64_t in = (address - v->head.base) % LIVE_PAGE;
 
     if (page == 0 || in % 128 != 0 || in == 0 || v->page_at[page] == 0)
-        return UINT32_MAX; /* page_at 0: the page came after we looked */
+        return UINT32_MAX; /* page_at 0: the page is newer than our index */
     return v->page_at[page] - 1 + (uint32_t)(in / 128);
 }
 
@@ -290,7 +290,7 @@ static uint32_t list_nodes(struct live_view *v, uint64_t *key)
         if (kind_of(v, page) != LIVE_NODES)
             continue;
         if (first + LIVE_NODES_PER_PAGE > v->n_slots)
-            break; /* more came while we look */
+            break; /* pages were added meanwhile */
         v->page_at[page] = first + 1;
         for (uint32_t i = 0; i < LIVE_NODES_PER_PAGE; i++) {
             uint32_t seq = i ? __atomic_load_n(&raw[i].seq, __ATOMIC_ACQUIRE) : 0;
@@ -318,7 +318,7 @@ static void read_nodes(struct live_view *v, uint64_t *key)
 
         task = task_of(v, page_of(v, head->thread, LIVE_THREAD));
         if (task == UINT32_MAX)
-            continue; /* of a thread that was cleared or is being made */
+            continue; /* its thread was cleared or is incomplete */
         if (raw->parent) {
             uint32_t at = slot_of(v, (uint64_t)(uintptr_t)raw->parent);
 
@@ -336,7 +336,7 @@ static void read_nodes(struct live_view *v, uint64_t *key)
     }
 }
 
-/* From a running thread's current node upwards, everything is open. */
+/* The current node of a running thread and its ancestors are open. */
 static void mark_open(struct live_view *v)
 {
     for (uint32_t i = 0; i < v->n_tasks; i++) {
@@ -350,7 +350,7 @@ static void mark_open(struct live_view *v)
 
             if (n->kind > LIVE_OP && n->kind != LIVE_LOCK_WAIT)
                 continue;
-            n->is_open = n->open_since > 1; /* 1: just being counted */
+            n->is_open = n->open_since > 1; /* 1: being counted */
             if (n->is_open && n->open_since > v->now)
                 v->now = n->open_since;
         }
