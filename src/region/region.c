@@ -4,25 +4,25 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "zones/zone_give.h"
+#include "zones/zone_write.h"
 
 struct import {
-    struct zone_taker taker; /* first: the callbacks cast */
+    struct zone_consumer consumer; /* first: the callbacks cast */
     struct region_zones *z;
     const struct live_header *h;
 };
 
-static struct import *import_of(struct zone_taker *t)
+static struct import *import_of(struct zone_consumer *t)
 {
     return (struct import *)t;
 }
 
-static uint32_t string_id(struct zone_taker *t, const char *text)
+static uint32_t string_id(struct zone_consumer *t, const char *text)
 {
     return intern_cstr(import_of(t)->z->in, text);
 }
 
-static uint32_t metric_id(struct zone_taker *t)
+static uint32_t metric_id(struct zone_consumer *t)
 {
     struct region_zones *z = import_of(t)->z;
     struct intern *in = z->in;
@@ -34,21 +34,21 @@ static uint32_t metric_id(struct zone_taker *t)
     return z->metric;
 }
 
-static uint32_t process_id(struct zone_taker *t)
+static uint32_t process_id(struct zone_consumer *t)
 {
     struct import *m = import_of(t);
 
     return m->z->process(m->z, m->h);
 }
 
-static uint32_t thread_id(struct zone_taker *t, uint32_t tid, const char *name)
+static uint32_t thread_id(struct zone_consumer *t, uint32_t tid, const char *name)
 {
     struct import *m = import_of(t);
 
     return m->z->thread(m->z, m->h, tid, name);
 }
 
-static uint32_t tag_id(struct zone_taker *t, uint32_t parent, const char *key, const char *text,
+static uint32_t tag_id(struct zone_consumer *t, uint32_t parent, const char *key, const char *text,
                        uint64_t number)
 {
     struct intern *in = import_of(t)->z->in;
@@ -57,7 +57,7 @@ static uint32_t tag_id(struct zone_taker *t, uint32_t parent, const char *key, c
                 : intern_tag_number(in, parent, key, (int64_t)number, NULL);
 }
 
-static uint32_t stack_id(struct zone_taker *t, uint32_t parent, const struct zone_row *w)
+static uint32_t stack_id(struct zone_consumer *t, uint32_t parent, const struct zone_row *w)
 {
     struct intern *in = import_of(t)->z->in;
     uint32_t function = intern_function(in, &(struct function){
@@ -75,8 +75,8 @@ int region_import(struct region_zones *z, const void *data, size_t size, struct 
 
     if (zone_rows_read(&r, data, size, false) < 0)
         return err_set(e, ERR_FORMAT, "zones: %s", r.view.why);
-    room = mem_zalloc((zone_give_room(&r) + 1) * sizeof *room);
-    zone_give(&r, &m.taker, room);
+    room = mem_zalloc((zone_write_room(&r) + 1) * sizeof *room);
+    zone_write(&r, &m.consumer, room);
     free(room);
     z->regions++;
     z->overhead_ns += (uint64_t)r.overhead_ns;

@@ -1,6 +1,6 @@
-/* region.h - what libfathom measured inside a program, from its region (channel/live.h): the files
- * that a recorded command leaves behind, or one that a killed program left.  zones/ computes the
- * figures; here they get the ids of a profile.  SPDX-License-Identifier: Apache-2.0 */
+/* region.h - read the measurements of libfathom from its regions (channel/live.h): the files of a
+ * recorded command, or the live file of a killed program.  zones/ computes the figures; this code
+ * assigns the ids of a profile.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_REGION_REGION_H
 #define FATHOM_REGION_REGION_H
 
@@ -13,16 +13,16 @@
 
 struct region_zones {
     struct intern *in;
-    uint32_t metric; /* made when the first zones come; 0 before */
-    /* The id of a thread; NAME as the program calls it. */
+    uint32_t metric; /* defined with the first zones; 0 before */
+    /* Return the id of a thread.  NAME is the program's name for it. */
     uint32_t (*thread)(struct region_zones *z, const struct live_header *h, uint32_t tid,
                        const char *name);
     uint32_t (*process)(struct region_zones *z, const struct live_header *h);
     void *context;
-    uint64_t dropped, overhead_ns, regions; /* added up over regions */
+    uint64_t dropped, overhead_ns, regions; /* sums over regions */
 };
 
-/* One region into the sink behind Z->in.  end() is not called. */
+/* Write one region to the sink behind Z->in.  Does not call end(). */
 int region_import(struct region_zones *z, const void *data, size_t size, struct err *e);
 
 #endif

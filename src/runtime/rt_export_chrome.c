@@ -1,7 +1,7 @@
 /* rt_export_chrome.c - Chrome trace events.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_export.h"
 
-#include "zones/zone_give.h"
+#include "zones/zone_write.h"
 
 static double us_at(const struct zone_rows *r, uint64_t ticks)
 {

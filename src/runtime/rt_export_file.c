@@ -1,6 +1,6 @@
 /* rt_export_file.c - write a .fathom file (docs/format.md), uncompressed: libfathom has no zstd.
  *
- * zone_give() produces.  This consumer numbers what is defined, and its sink buffers columns and
+ * zone_write() produces.  This consumer numbers what is defined, and its sink buffers columns and
  * writes them as complete chunks.  store.def defines the chunks and their columns.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_export.h"
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "store/store_encode.h"
-#include "zones/zone_give.h"
+#include "zones/zone_write.h"
 
 enum { FLUSH_BYTES = 1 << 20, MOST_FLOWS = 1 << 20 };
 
@@ -33,7 +33,7 @@ struct ids { /* an open hash table: slots hold ids */
 };
 
 struct file {
-    struct zone_taker taker; /* first: its callbacks cast */
+    struct zone_consumer consumer; /* first: its callbacks cast */
     struct sink sink;
     struct rt_out *o;
     const struct zone_rows *r;
@@ -139,9 +139,9 @@ static uint64_t hash_words(uint64_t a, uint64_t b, uint64_t c)
     return (h ^ h >> 32) * 0x9e3779b97f4a7c15u >> 32;
 }
 
-static uint32_t string_id(struct zone_taker *taker, const char *text)
+static uint32_t string_id(struct zone_consumer *consumer, const char *text)
 {
-    struct file *f = (struct file *)taker;
+    struct file *f = (struct file *)consumer;
     uint64_t h = 0;
     uint32_t at;
 
@@ -177,22 +177,22 @@ static uint32_t key_id(struct ids *ids, struct key *list, struct key key, bool *
     return ids->n;
 }
 
-static uint32_t process_id(struct zone_taker *taker)
+static uint32_t process_id(struct zone_consumer *consumer)
 {
-    struct file *f = (struct file *)taker;
+    struct file *f = (struct file *)consumer;
     const struct live_header *h = &f->r->view.head;
 
     if (!f->process)
         f->process = put(f, STORE_process, &(struct process){
             .pid = h->pid, .parent_pid = h->parent_pid, .start_ns = h->start_ns,
-            .name = string_id(taker, h->comm) });
+            .name = string_id(consumer, h->comm) });
     return f->process;
 }
 
-static uint32_t thread_id(struct zone_taker *taker, uint32_t tid, const char *name)
+static uint32_t thread_id(struct zone_consumer *consumer, uint32_t tid, const char *name)
 {
-    struct file *f = (struct file *)taker;
-    struct thread t = { .process = process_id(taker), .name = string_id(taker, name),
+    struct file *f = (struct file *)consumer;
+    struct thread t = { .process = process_id(consumer), .name = string_id(consumer, name),
                         .tid = tid };
     bool is_new;
     uint32_t id = key_id(&f->threads, f->thread, (struct key){ tid, t.name, 0 }, &is_new);
@@ -202,22 +202,22 @@ static uint32_t thread_id(struct zone_taker *taker, uint32_t tid, const char *na
     return id;
 }
 
-static uint32_t metric_id(struct zone_taker *taker)
+static uint32_t metric_id(struct zone_consumer *consumer)
 {
-    struct metric m = { .name = string_id(taker, ZONE_METRIC_NAME),
-                        .unit = string_id(taker, ZONE_METRIC_UNIT),
-                        .about = string_id(taker, ZONE_METRIC_ABOUT), .flags = METRIC_EXACT };
+    struct metric m = { .name = string_id(consumer, ZONE_METRIC_NAME),
+                        .unit = string_id(consumer, ZONE_METRIC_UNIT),
+                        .about = string_id(consumer, ZONE_METRIC_ABOUT), .flags = METRIC_EXACT };
 
-    return put((struct file *)taker, STORE_metric, &m);
+    return put((struct file *)consumer, STORE_metric, &m);
 }
 
 /* Without room in the table, the same tag is defined again. */
-static uint32_t tag_id(struct zone_taker *taker, uint32_t parent, const char *key,
+static uint32_t tag_id(struct zone_consumer *consumer, uint32_t parent, const char *key,
                        const char *text, uint64_t number)
 {
-    struct file *f = (struct file *)taker;
-    struct tag t = { .parent = parent, .key = string_id(taker, key),
-                     .text = text ? string_id(taker, text) : 0, .value = (int64_t)number };
+    struct file *f = (struct file *)consumer;
+    struct tag t = { .parent = parent, .key = string_id(consumer, key),
+                     .text = text ? string_id(consumer, text) : 0, .value = (int64_t)number };
     struct key known = { parent, t.key, text ? (uint64_t)t.text << 32 : number };
     bool is_new = true;
     uint32_t id = 0;
@@ -228,10 +228,11 @@ static uint32_t tag_id(struct zone_taker *taker, uint32_t parent, const char *ke
 }
 
 /* Rows differ by their place in the tree, so each has a stack of its own. */
-static uint32_t stack_id(struct zone_taker *taker, uint32_t parent, const struct zone_row *w)
+static uint32_t stack_id(struct zone_consumer *consumer, uint32_t parent, const struct zone_row *w)
 {
-    struct file *f = (struct file *)taker;
-    struct function fn = { .name = string_id(taker, w->name), .file = string_id(taker, w->file),
+    struct file *f = (struct file *)consumer;
+    struct function fn = { .name = string_id(consumer, w->name),
+                           .file = string_id(consumer, w->file),
                            .line = w->line };
     bool is_new;
     uint32_t frame = key_id(&f->frames, f->frame,
@@ -341,7 +342,7 @@ static size_t bytes_for(const struct zone_rows *r, const struct sizes *n)
 
     return sizeof(struct file) + n->strings * sizeof(char *) +
            (n->frames + n->threads + n->tags) * sizeof(struct key) +
-           (slots + zone_give_room(r)) * 4;
+           (slots + zone_write_room(r)) * 4;
 }
 
 static uint32_t *take_slots(struct ids *ids, uint32_t *at, size_t most)
@@ -380,8 +381,8 @@ static struct file *new_file(struct rt_out *o, const struct zone_rows *r)
     f->r = r;
     lay_out(f, &n);
     f->sink = (struct sink){ .sample = write_sample, .span = write_span, .counter = write_counter };
-    f->taker = (struct zone_taker){ &f->sink, string_id, metric_id, process_id, thread_id, tag_id,
-                                    stack_id };
+    f->consumer = (struct zone_consumer){ &f->sink,   string_id, metric_id, process_id,
+                                          thread_id, tag_id,    stack_id };
     return f;
 }
 
@@ -406,7 +407,7 @@ void rt_export_file(struct rt_out *o, const struct zone_rows *r)
     }
     rt_out_add(o, STORE_MAGIC, 8);
     put_metas(f);
-    zone_give(r, &f->taker, f->room);
+    zone_write(r, &f->consumer, f->room);
     put_end(f);
     free_file(f);
 }

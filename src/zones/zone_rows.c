@@ -1,5 +1,5 @@
-/* zone_rows.c - see zone_rows.h.  Self time, percentiles and overhead are computed here, when
- * somebody asks, and never while measuring.  SPDX-License-Identifier: Apache-2.0 */
+/* zone_rows.c - see zone_rows.h.  Self time, percentiles and overhead are computed on request,
+ * never while measuring.  SPDX-License-Identifier: Apache-2.0 */
 #include "zones/zone_rows.h"
 
 #include <string.h>
@@ -100,7 +100,7 @@ static void add_ext(struct zone_row *w, const struct live_ext *x)
     if (w->threads == 0 || ext_word(&x->low) < w->low)
         w->low = ext_word(&x->low);
     if (w->kind == LIVE_POOL)
-        w->high += ext_word(&x->high); /* a bound: peaks need not coincide */
+        w->high += ext_word(&x->high); /* an upper bound: peaks need not coincide */
     else if (w->threads == 0 || ext_word(&x->high) > w->high)
         w->high = ext_word(&x->high);
 }
@@ -155,14 +155,14 @@ static void add_record(const struct live_record *rec, void *arg)
     uint64_t end = rec->start + rec->duration;
 
     if (rec->duration < (uint64_t)1 << 62 && end > m->r->view.now)
-        m->r->view.now = end; /* a killed program left an older reading */
+        m->r->view.now = end; /* the header of a killed program is older */
     if (!rec->has_value && zone_row_is_timed(w))
         row_hist(m, w)[live_bucket(rec->duration)]++;
     if (!rec->in_trace && n->is_traced && m->r->view.task[n->task].trace_full)
-        m->r->lost[FATHOM_LOST_TRACE]++; /* not folded yet: its page is not full */
+        m->r->lost[FATHOM_LOST_TRACE]++; /* not folded yet: its page was not full */
 }
 
-/* What has not ended yet: its time so far, to the last tick known. */
+/* Add the time so far, up to the latest known tick, of calls that have not ended. */
 static void add_open(struct zone_rows *r)
 {
     for (uint32_t i = 0; i < r->view.n_nodes; i++) {
@@ -205,7 +205,7 @@ double zone_percentile(const struct zone_row *w, double share, double ns_per_tic
     return (double)w->max_ticks * ns_per_tick;
 }
 
-/* Newton from a guess by halving the exponent: no libm, no flags of the compiler. */
+/* Newton's method from a guess that halves the exponent: needs no libm and no compiler flags. */
 double zone_sqrt(double x)
 {
     double y = live_double((live_bits(x) >> 1) + ((uint64_t)1023 << 51));
@@ -224,7 +224,7 @@ static double positive(double x)
 
 static double whole(double ns)
 {
-    return ns < 9e15 ? (double)(int64_t)(ns + 0.5) : 9e15; /* a damaged file may say anything */
+    return ns < 9e15 ? (double)(int64_t)(ns + 0.5) : 9e15; /* bounded: a file may be damaged */
 }
 
 static double timed_calls(const struct zone_row *w)
@@ -232,15 +232,15 @@ static double timed_calls(const struct zone_row *w)
     return w->untimed < w->count ? (double)(w->count - w->untimed) : 0;
 }
 
-/* Off each call goes what an empty zone would measure, off a zone also what those inside it
- * cost.  How that was spread over its calls is not known: least and most keep it. */
+/* Subtract from each call what an empty zone measures, and from a zone also the cost of the zones
+ * inside it.  How that cost is spread over the calls is unknown, so minimum and maximum keep it. */
 static void finish_times(struct zone_rows *r, struct zone_row *w)
 {
     double ns = r->ns_per_tick, inner = (double)r->view.head.cost[w->precise].inner;
     double timed = timed_calls(w), mean = timed > 0 ? w->raw_total / timed : 0, variance;
 
     if (timed > 0 && w->untimed > 0)
-        w->raw_total = mean * (double)w->count; /* every call counted, some timed */
+        w->raw_total = mean * (double)w->count; /* all calls are counted, some are timed */
     w->raw_total += w->open_ticks;
     variance = timed > 1 ? (w->squares - timed * mean * mean) / (timed - 1) : 0;
     w->stddev = zone_sqrt(positive(variance)) * ns;
@@ -280,9 +280,9 @@ static void roll_up(struct zone_rows *r)
             finish_times(r, &r->row[i]);
 }
 
-/* From the leaves up.  Self time is a whole number of nanoseconds and total time its sum over
- * the row and all below, so that every format shows the same figures.  A context has no clock
- * of its own: its time is that of what is in it. */
+/* Compute from the leaves up.  Self time is a whole number of nanoseconds, and total time is the
+ * sum of the self times of the row and its descendants, so that every format shows the same
+ * figures.  A context has no clock of its own: its time is that of its contents. */
 static void self_times(struct zone_rows *r)
 {
     for (uint32_t i = r->n; i-- > 0;) {
@@ -299,14 +299,15 @@ static void self_times(struct zone_rows *r)
         }
         r->all_ns += w->self;
         if (w->total > 0 && !w->open && w->count && w->kind != LIVE_CONTEXT)
-            w->mean = w->total / (double)w->count; /* of what is shown, so that figures agree */
+            w->mean = w->total / (double)w->count; /* from the figures shown, so that they agree */
         w->throughput = w->total > 0 && w->bytes > 0 ? w->bytes / (w->total / 1e9) : 0;
     }
 }
 
-/* ---- Each thread's part ---- */
+/* ---- Self time per thread ---- */
 
-/* Own ticks of each node into PART; what is inside a context is inside what is around it. */
+/* Store the self ticks of each node in PART.  The contents of a context count as inside the zone
+ * around it. */
 static void node_ticks(struct zone_rows *r)
 {
     const struct live_view *v = &r->view;
@@ -314,7 +315,7 @@ static void node_ticks(struct zone_rows *r)
     for (uint32_t i = v->n_nodes; i-- > 0;) {
         const struct live_node *n = &v->node[i];
         bool nested = zone_row_is_nested(&r->row[r->row_of[i]]);
-        double ticks = r->part[i]; /* of what is inside, until here */
+        double ticks = r->part[i]; /* so far the ticks of its children */
 
         if (nested) {
             ticks = (double)n->total;
@@ -328,7 +329,7 @@ static void node_ticks(struct zone_rows *r)
     }
 }
 
-/* A row's self time is shared out in proportion; what rounding leaves goes to a later thread,
+/* Distribute the self time of a row in proportion.  Rounding errors carry over to the next thread,
  * so that the parts add up to the row. */
 static void share_self_times(struct zone_rows *r)
 {
@@ -366,7 +367,7 @@ static void link_rows(struct zone_rows *r)
     }
 }
 
-/* ---- Putting together ---- */
+/* ---- Reading a region ---- */
 
 static int take_memory(struct zone_rows *r, struct merge *m)
 {
@@ -405,8 +406,8 @@ static void sum_losses(struct zone_rows *r)
     }
 }
 
-/* A program that was killed had no time to say how long its ticks are: when the counter is
- * that of this machine and boot, it can still be told. */
+/* A killed program may not have stored the length of its ticks.  If the counter is that of this
+ * machine and boot, compute it now. */
 static void learn_rate(struct live_header *h)
 {
     if (h->clock == LIVE_TICKS && h->last_ticks == h->start_ticks && h->boot &&

@@ -1,9 +1,8 @@
-/* zone_rows.h - what libfathom measured, added up over threads and turned into nanoseconds.
+/* zone_rows.h - the measurements of libfathom, merged over threads and converted to nanoseconds.
  *
- * The one place where figures of zones are computed: inside the program for its reports and
- * exports, and in the tool for a recording and for the file of a killed program.  A result has
- * a mapping of its own and no malloc; it may be taken in any process.
- * SPDX-License-Identifier: Apache-2.0 */
+ * All figures of zones are computed here: inside the program for its reports and exports, and in
+ * the tool for a recording and for the file of a killed program.  A result has its own mapping and
+ * uses no malloc; any process can compute it.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_ZONES_ZONE_ROWS_H
 #define FATHOM_ZONES_ZONE_ROWS_H
 
@@ -15,53 +14,53 @@ struct zone_row {
     uint32_t depth, kind, line, context, task;
     const char *name, *file, *backend, *label, *thread;
     uint64_t count, untimed, open, threads;
-    /* ns, own overhead taken off.  self: whole; total: sum of self of the row and all below */
+    /* ns, overhead subtracted.  self: whole; total: sum of self over the row and its descendants */
     double total, self, min, max, mean, stddev, first;
     double p50, p90, p99, p999;
-    double bytes, work, throughput; /* per second of the row's own time */
-    double thread_max;              /* the most any one thread spent here, ns */
-    /* Raw, for rules: sums of struct live_ext as numbers, ticks as ns where y is meant. */
+    double bytes, work, throughput; /* throughput: per second of self time */
+    double thread_max;              /* maximum over threads, ns */
+    /* Raw sums of struct live_ext for rules, as numbers; y in ns instead of ticks. */
     double n, x, y, xx, xy, yy, ln, lx, ly, lxx, lxy, t, tt, ty;
     double allocs, alloc_bytes, repeats, last, low, high;
     double children_calls; /* direct */
-    double below_ticks;    /* what all zones below cost */
+    double below_ticks;    /* cost of all zones below */
     bool demoted, precise;
     uint64_t *hist; /* LIVE_BUCKETS words or NULL; in ticks */
-    double raw_total; /* ns, nothing taken off */
+    double raw_total; /* ns, overhead included */
     double squares;
     uint64_t min_ticks, max_ticks;
-    /* While it is computed. */
+    /* Used during the computation. */
     double inside;     /* ns of all rows directly below */
-    double open_ticks; /* of what has not ended */
-    double own_ticks, ticks_before, self_before; /* for the parts of threads */
+    double open_ticks; /* of calls that have not ended */
+    double own_ticks, ticks_before, self_before; /* to split self time by thread */
 };
 
 struct zone_rows {
     struct zone_row *row;
     uint32_t n, n_threads;
     double ns_per_tick, all_ns; /* all_ns: self time of all rows */
-    double wall_ns;             /* since the start or the last clear */
+    double wall_ns;             /* since the start or last clear */
     double overhead_ns;
     uint64_t calls, lost[FATHOM_LOST_CAUSES];
     struct live_view view; /* of the region; rows' strings point into it */
     uint32_t *row_of;      /* view node -> row */
-    double *part;          /* view node -> its thread's part of the row's self time, whole ns */
+    double *part;          /* view node -> share of its row's self time, whole ns */
     void *memory;
     size_t bytes;
 };
 
-/* Of a region.  PER_THREAD keeps threads apart.  0 or FATHOM_E_*, with view.why set. */
+/* Read a region.  PER_THREAD keeps threads separate.  Returns 0 or FATHOM_E_*, with view.why
+ * set. */
 int zone_rows_read(struct zone_rows *r, const void *data, size_t size, bool per_thread);
 void zone_rows_free(struct zone_rows *r);
-/* Whether a row is part of a context named NAME (NULL = all). */
+/* Whether a row belongs to a context named NAME (NULL = any). */
 bool zone_rows_in(const struct zone_rows *r, uint32_t row, const char *context);
-/* "a/b/c" of a row, contexts left out; SEPARATOR between.  Returns the length it has. */
+/* Path of a row without contexts: "a/b/c" with SEPARATOR between.  Returns its full length. */
 size_t zone_rows_path(const struct zone_rows *r, uint32_t row, char separator, char *text,
                       size_t cap);
 const char *zone_rows_context(const struct zone_rows *r, uint32_t row); /* innermost, "" */
 bool zone_row_is_timed(const struct zone_row *w); /* has a duration: zone, op, lock, frame */
-/* In the tree of time, as zones, operations and waits for locks are; frames and held locks lie
- * across it. */
+/* Nested in time, as zones, operations and lock waits are; frames and held locks are not. */
 bool zone_row_is_nested(const struct zone_row *w);
 double zone_percentile(const struct zone_row *w, double share, double ns_per_tick);
 

@@ -1,15 +1,15 @@
-/* zone_give.c - see zone_give.h.  SPDX-License-Identifier: Apache-2.0 */
-#include "zones/zone_give.h"
+/* zone_write.c - see zone_write.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "zones/zone_write.h"
 
-struct give {
+struct writer {
     const struct zone_rows *r;
-    struct zone_taker *t;
-    uint32_t *stack;         /* row -> stack; 0 = not in the tree of time */
+    struct zone_consumer *t;
+    uint32_t *stack;         /* row -> stack; 0 = not nested in time */
     uint32_t *tags;          /* row -> tag set */
     uint32_t *name, *detail; /* row -> string, 0 until needed */
     uint32_t *task;          /* task -> thread, likewise */
     uint32_t metric, process;
-    uint32_t tid, thread; /* of the record before */
+    uint32_t tid, thread; /* of the previous record */
     const char *thread_name;
 };
 
@@ -18,7 +18,7 @@ const char *zone_row_detail(const struct zone_row *w)
     return w->backend[0] ? w->backend : w->label;
 }
 
-static uint32_t stack_around(const struct give *g, uint32_t row)
+static uint32_t stack_around(const struct writer *g, uint32_t row)
 {
     while ((row = g->r->row[row].parent) != LIVE_NO_NODE)
         if (g->stack[row])
@@ -26,7 +26,7 @@ static uint32_t stack_around(const struct give *g, uint32_t row)
     return 0;
 }
 
-static uint32_t tags_of(struct give *g, uint32_t row)
+static uint32_t tags_of(struct writer *g, uint32_t row)
 {
     const struct zone_row *w = &g->r->row[row];
     const char *const pairs[][2] = { { TAG_CONTEXT, zone_rows_context(g->r, row) },
@@ -39,7 +39,7 @@ static uint32_t tags_of(struct give *g, uint32_t row)
     return set;
 }
 
-static void give_rows(struct give *g)
+static void write_rows(struct writer *g)
 {
     for (uint32_t i = 0; i < g->r->n; i++) {
         const struct zone_row *w = &g->r->row[i];
@@ -51,8 +51,8 @@ static void give_rows(struct give *g)
     }
 }
 
-/* A call that has not ended is a call. */
-static void give_samples(struct give *g)
+/* A call that has not ended counts as a call. */
+static void write_samples(struct writer *g)
 {
     const struct live_view *v = &g->r->view;
 
@@ -77,21 +77,21 @@ static void give_samples(struct give *g)
 
 /* ---- The trace ---- */
 
-static uint64_t ns_at(const struct give *g, uint64_t ticks)
+static uint64_t ns_at(const struct writer *g, uint64_t ticks)
 {
     double ns = live_ns_at(&g->r->view.head, ticks);
 
     return ns > 0 && ns < 9e18 ? (uint64_t)(ns + 0.5) : 0;
 }
 
-static uint64_t ns_of(const struct give *g, uint64_t ticks)
+static uint64_t ns_of(const struct writer *g, uint64_t ticks)
 {
     double ns = (double)ticks * g->r->ns_per_tick;
 
     return ns < 9e18 ? (uint64_t)(ns + 0.5) : 0;
 }
 
-static uint32_t name_of(struct give *g, uint32_t row)
+static uint32_t name_of(struct writer *g, uint32_t row)
 {
     if (!g->name[row]) {
         g->name[row] = g->t->string(g->t, g->r->row[row].name);
@@ -100,7 +100,7 @@ static uint32_t name_of(struct give *g, uint32_t row)
     return g->name[row];
 }
 
-static uint32_t thread_of(struct give *g, const struct live_record *rec)
+static uint32_t thread_of(struct writer *g, const struct live_record *rec)
 {
     if (!g->thread || g->tid != rec->tid || g->thread_name != rec->thread) {
         g->thread = g->t->thread(g->t, rec->tid, rec->thread);
@@ -110,7 +110,7 @@ static uint32_t thread_of(struct give *g, const struct live_record *rec)
     return g->thread;
 }
 
-static void give_counter(struct give *g, const struct live_record *rec)
+static void write_counter(struct writer *g, const struct live_record *rec)
 {
     if (!g->process)
         g->process = g->t->process(g->t);
@@ -121,15 +121,15 @@ static void give_counter(struct give *g, const struct live_record *rec)
                                                .value = live_double(rec->value) });
 }
 
-static void give_record(const struct live_record *rec, void *arg)
+static void write_record(const struct live_record *rec, void *arg)
 {
-    struct give *g = arg;
+    struct writer *g = arg;
     uint32_t row = g->r->row_of[rec->node], tags = g->tags[row];
 
     if (!rec->in_trace)
         return;
     if (rec->has_value && g->r->row[row].kind != LIVE_FLOW) {
-        give_counter(g, rec);
+        write_counter(g, rec);
         return;
     }
     if (rec->has_value)
@@ -141,20 +141,20 @@ static void give_record(const struct live_record *rec, void *arg)
                                          .tags = tags });
 }
 
-size_t zone_give_room(const struct zone_rows *r)
+size_t zone_write_room(const struct zone_rows *r)
 {
     return 4 * (size_t)r->n + r->view.n_tasks;
 }
 
-void zone_give(const struct zone_rows *r, struct zone_taker *t, uint32_t *room)
+void zone_write(const struct zone_rows *r, struct zone_consumer *t, uint32_t *room)
 {
-    struct give g = { .r = r, .t = t, .stack = room };
+    struct writer g = { .r = r, .t = t, .stack = room };
 
     g.tags = g.stack + r->n;
     g.name = g.tags + r->n;
     g.detail = g.name + r->n;
     g.task = g.detail + r->n;
-    give_rows(&g);
-    give_samples(&g);
-    live_each_record(&r->view, give_record, &g);
+    write_rows(&g);
+    write_samples(&g);
+    live_each_record(&r->view, write_record, &g);
 }
