@@ -60,7 +60,7 @@ uint64_t rt_page(enum live_kind kind)
 void rt_page_free(uint64_t page)
 {
     set_kind(page, LIVE_FREE);
-    tgt_pool_give(&rt.pool, page);
+    tgt_pool_free(&rt.pool, page);
 }
 
 uint32_t rt_text(const char *text)

@@ -5,7 +5,7 @@
 
 #include "target/tgt_guard.h"
 
-enum { MOST = 4 }; /* libraries of ours in one process */
+enum { MOST = 4 }; /* our libraries in one process */
 
 static const struct tgt_fork *followed[MOST];
 static uint32_t n_followed;

@@ -1,5 +1,5 @@
-/* tgt_fork.h - being there in a child: of fork, and of vfork, which has none of its own memory.
- * SPDX-License-Identifier: Apache-2.0 */
+/* tgt_fork.h - run in children of fork, and detect children of vfork, which share their parent's
+ * memory.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TARGET_TGT_FORK_H
 #define FATHOM_TARGET_TGT_FORK_H
 
@@ -12,18 +12,18 @@
 
 enum { TGT_FORK_LOCKS = 4 };
 
-struct tgt_fork { /* static; read at every fork */
-    /* Held over the fork, taken in this order, so that the child finds nothing half done; NULL
-     * ends the list. */
+struct tgt_fork { /* must be static: it is read at every fork */
+    /* Locks to hold during the fork, taken in this order, so that the child sees a consistent
+     * state; NULL ends the list. */
     struct tgt_lock *lock[TGT_FORK_LOCKS];
-    void (*in_child)(void); /* with no lock held; errno is kept */
+    void (*in_child)(void); /* no lock held; errno is preserved */
 };
-/* From now on, for the rest of the process and in its children.  Not from two threads at once;
- * a second call with the same struct does nothing. */
+/* Register F for the rest of the process and for its children.  Two threads must not call this at
+ * once; a second call with the same struct does nothing. */
 void tgt_fork_follow(const struct tgt_fork *f);
 
-/* Whether the caller shares the memory of the process PID without being it, as the child of a
- * vfork does: whatever it writes is written in its parent.  No cache of libc is asked. */
+/* Whether the caller shares the memory of process PID but is another process, as the child of a
+ * vfork is: what it writes is written in its parent.  Asks the kernel, not a cache of libc. */
 static inline bool tgt_fork_is_guest(uint32_t pid)
 {
     return (uint32_t)syscall(SYS_getpid) != pid;

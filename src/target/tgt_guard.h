@@ -1,4 +1,4 @@
-/* tgt_guard.h - leaving the program as it was: errno and signal mask around code of ours.
+/* tgt_guard.h - preserve errno and the signal mask of the program around our code.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TARGET_TGT_GUARD_H
 #define FATHOM_TARGET_TGT_GUARD_H
@@ -12,7 +12,7 @@ static inline void tgt_errno_restore_(const int *saved)
     errno = *saved;
 }
 
-/* A declaration: errno is as it is here again on every way out of the block. */
+/* A declaration that restores errno at every exit from the block. */
 #define TGT_KEEP_ERRNO() \
     int tgt_errno_ __attribute__((cleanup(tgt_errno_restore_), unused)) = errno
 
@@ -30,8 +30,8 @@ static inline sigset_t tgt_mask_all_(void)
     return old;
 }
 
-/* A declaration: no signal reaches the calling thread, or a thread it makes, in this block.
- * Not for handlers: what they interrupted keeps its mask, but it costs two system calls. */
+/* A declaration that blocks all signals for the calling thread, and for threads it creates, until
+ * the end of the block.  Avoid it in handlers: it is safe there, but costs two system calls. */
 #define TGT_BLOCK_SIGNALS() \
     sigset_t tgt_mask_ __attribute__((cleanup(tgt_mask_restore_), unused)) = tgt_mask_all_()
 

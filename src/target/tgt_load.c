@@ -7,9 +7,9 @@
 
 #include "target/tgt_guard.h"
 
-enum { STEP = 4096, PIECES = 32 }; /* no page is smaller */
+enum { STEP = 4096, PIECES = 32 }; /* the smallest page size */
 
-/* The kernel tells of whole pieces only, so one piece does not cross a page. */
+/* The kernel reports complete pieces only, so no piece crosses a page boundary. */
 static size_t load_pieces(unsigned char *to, uint64_t from, size_t n)
 {
     struct iovec local = { to, 0 }, remote[PIECES];
@@ -44,7 +44,7 @@ size_t tgt_load(void *to, uint64_t from, size_t n)
     return done;
 }
 
-/* By words of its own: a stack has places that a sanitizer's memcpy would refuse. */
+/* Copy word by word: a sanitizer's memcpy rejects parts of a stack. */
 __attribute__((no_sanitize("address", "thread"))) size_t
 tgt_load_within(void *to, uint64_t from, size_t n, uint64_t low, uint64_t high)
 {

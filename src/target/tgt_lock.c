@@ -8,8 +8,8 @@
 
 enum { SPINS = 200, YIELDS = 50, PAUSE_NS = 100000 };
 
-/* How many locks the thread holds: raised before one is tried for, lowered after it is given
- * back, so that a handler never sees less than is true. */
+/* Number of locks that the thread holds.  Incremented before a lock is tried and decremented after
+ * it is released, so that a handler never sees too small a number. */
 static __thread uint32_t held;
 
 static void order(void)
@@ -32,7 +32,7 @@ bool tgt_lock_try(struct tgt_lock *l)
     return false;
 }
 
-/* Yielding is not enough when the holder has a lower priority in real time. */
+/* Yielding does not help when the holder has a lower real-time priority. */
 void tgt_lock(struct tgt_lock *l)
 {
     struct timespec pause = { 0, PAUSE_NS };

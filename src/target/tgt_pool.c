@@ -60,7 +60,7 @@ bool tgt_pool_reserve(struct tgt_pool *p, uint64_t end)
         return true;
     if (want > (uint64_t)p->n_pages * TGT_PAGE)
         want = (uint64_t)p->n_pages * TGT_PAGE;
-    /* Some file systems have no such call: then as good as any program. */
+    /* Some file systems cannot preallocate: continue without. */
     if (fallocate(p->fd, 0, (off_t)done, (off_t)(want - done)) < 0 && errno != EOPNOTSUPP)
         return false;
     __atomic_store_n(&p->allocated, want, __ATOMIC_RELAXED);
@@ -118,7 +118,7 @@ static void put_on_list(struct tgt_pool *p, uint64_t page)
     __atomic_store_n(&p->free_count, p->free_count + 1, __ATOMIC_RELAXED);
 }
 
-void tgt_pool_give(struct tgt_pool *p, uint64_t page)
+void tgt_pool_free(struct tgt_pool *p, uint64_t page)
 {
     memset((void *)(uintptr_t)page, 0, TGT_PAGE);
     put_on_list(p, page);
@@ -133,8 +133,8 @@ uint32_t tgt_pool_used(const struct tgt_pool *p)
 
 /* ---- After a fork ---- */
 
-struct kept { /* pages of a pool, copied aside and packed */
-    uint8_t *is_kept; /* by page */
+struct kept { /* saved pages of a pool, packed */
+    uint8_t *is_kept; /* indexed by page */
     uint8_t *copy;
     uint32_t used, n;
 };

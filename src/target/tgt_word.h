@@ -1,5 +1,5 @@
-/* tgt_word.h - words that one thread writes, its signal handlers may write too, and anybody may
- * read at any time.  SPDX-License-Identifier: Apache-2.0 */
+/* tgt_word.h - words that a thread and its signal handlers write, and that anybody may read at any
+ * time.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TARGET_TGT_WORD_H
 #define FATHOM_TARGET_TGT_WORD_H
 
@@ -11,14 +11,14 @@ static inline void tgt_put(uint64_t *at, uint64_t x)
     __atomic_store_n(at, x, __ATOMIC_RELAXED);
 }
 
-/* Where no handler writes the same word. */
+/* For words that no handler writes. */
 static inline void tgt_add(uint64_t *at, uint64_t x)
 {
     tgt_put(at, __atomic_load_n(at, __ATOMIC_RELAXED) + x);
 }
 
-/* The next two are one instruction on what the calling thread alone writes: a handler comes
- * before or after, never inside. */
+/* The next two are one instruction each, for words that only the calling thread writes: a handler
+ * runs before or after it, never in the middle. */
 static inline void tgt_bump(uint64_t *at, uint64_t x)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)

@@ -200,8 +200,8 @@ TEST(pool_reuses_returned_pages)
     b = tgt_pool_take(&pool);
     memset(bytes_at(a), 0xff, TGT_PAGE);
     tgt_lock(&lock);
-    tgt_pool_give(&pool, a);
-    tgt_pool_give(&pool, b);
+    tgt_pool_free(&pool, a);
+    tgt_pool_free(&pool, b);
     CHECK_EQ(pool.free_count, 2);
     CHECK_EQ(tgt_pool_take_locked(&pool), b);
     CHECK_EQ(tgt_pool_take(&pool), b + TGT_PAGE); /* the list is locked: a new page, no waiting */
