@@ -14,7 +14,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
     if (!rule_is_work(w) || w->allocs < LEAST_ALLOCS || w->allocs <= (double)w->count ||
         share < LEAST_SHARE || !(x = finding_add(out, share)))
         return;
-    x->priority = "MEDIUM"; /* how much of the time is allocation was not measured */
+    x->priority = "MEDIUM"; /* the share of allocation in the time is unknown */
     finding_title(x, "%.60s allocates in a loop", w->name);
     finding_evidence(x, "%.1f allocations per call, %s each on average",
                      w->allocs / (double)w->count, human_bytes(w->alloc_bytes / w->allocs).s);

@@ -7,12 +7,12 @@
 
 enum {
     LEAST_CALLS = 3,
-    FASTER = 2, /* times: less is not worth a second code path */
-    ALIKE = 4,  /* times: mean sizes further apart are not compared */
+    FASTER = 2, /* times: a smaller gain does not justify a second code path */
+    ALIKE = 4,  /* times: mean sizes that differ more are not compared */
 };
 
-/* What an operation of BYTES would take by W's own figures: its fit, or in proportion where it
- * was measured at half to twice that size; 0 when neither is known. */
+/* Estimate the time of an operation of BYTES from the figures of W: by its fit, or in proportion
+ * if W was measured at half to twice that size.  0 when neither is known. */
 static double predicted_ns(const struct zone_rows *r, const struct zone_row *w, double bytes)
 {
     double mean = w->x / w->n;
@@ -30,7 +30,7 @@ static bool is_measured(const struct zone_row *w)
     return w->kind == LIVE_OP && w->backend[0] && w->n >= LEAST_CALLS && w->x > 0;
 }
 
-/* The other backend that does W's operation fastest, and its time; NULL when none is FASTER. */
+/* Return the fastest other backend for W's operation, and its time; NULL when none is FASTER. */
 static const struct zone_row *fastest_other(const struct zone_rows *r, const struct zone_row *w,
                                             double *ns)
 {
@@ -70,7 +70,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
     finding_evidence(x, "%s: %s on %s, %s on %s (measured over %s calls)",
                      human_bytes(w->x / w->n).s, human_ns(w->mean).s, w->backend, human_ns(ns).s,
                      best->backend, human_count((int64_t)best->n).s);
-    finding_bound(x, "%.1fx for these calls by the other's own figures", w->mean / ns);
+    finding_bound(x, "%.1fx faster for these calls, by the figures of the other", w->mean / ns);
 }
 
 const struct rule rule_backend = {
@@ -78,7 +78,7 @@ const struct rule rule_backend = {
     .title = "another backend is faster at this size",
     .needs = RULE_ZONES,
     .check = check_row,
-    .text = "The same operation was measured on both at sizes like these. Choose by size.",
+    .text = "Both backends were measured at similar sizes. Choose the backend by size.",
     .example = {
         [RULE_C] = RULE_CHANGE("run(op, BACKEND_A);",
                                "run(op, n > LIMIT ? BACKEND_B : BACKEND_A);"),

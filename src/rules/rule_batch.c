@@ -1,9 +1,9 @@
-/* rule_batch.c - many alike calls, each of which pays a fixed cost.
+/* rule_batch.c - many similar calls, each of which pays a fixed cost.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rules/rule_zones.h"
 #include "text/human.h"
 
-enum { LEAST_CALLS = 10 };                /* per call of the parent: fewer are no loop */
+enum { LEAST_CALLS = 10 };                /* per call of the parent: fewer are not a loop */
 static const double MOST_VARIANCE = 0.0625; /* of size over its mean squared: CV below 0.25 */
 static const double LEAST_GAIN = 0.02;
 
@@ -18,7 +18,7 @@ static double parent_calls(const struct zone_rows *r, const struct zone_row *w)
     return (double)r->row[up].count;
 }
 
-/* Whether the parent spends most of its time between these calls. */
+/* Whether the parent spends most of its time in these calls. */
 static bool has_gaps(const struct zone_rows *r, const struct zone_row *w)
 {
     uint32_t up = w->parent;
@@ -26,7 +26,7 @@ static bool has_gaps(const struct zone_rows *r, const struct zone_row *w)
     return up != LIVE_NO_NODE && r->row[up].kind <= LIVE_OP && r->row[up].total > 2 * w->total;
 }
 
-/* Calls of alike size, and the fit t = a + b size with a fixed part a; false when not. */
+/* Find calls of similar size with a fit t = a + b size that has a fixed part a; false if none. */
 static bool fit_fixed(const struct zone_row *w, struct rule_line *l)
 {
     double mean = w->x / w->n, variance = w->xx / w->n - mean * mean;
@@ -61,7 +61,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
 
 const struct rule rule_batch = {
     .id = "batch",
-    .title = "many alike calls that each pay a fixed cost",
+    .title = "many similar calls that each pay a fixed cost",
     .needs = RULE_ZONES,
     .check = check_row,
     .text = "Every call pays a cost that does not depend on its size. Gather the inputs and make "

@@ -4,12 +4,12 @@
 
 enum {
     LEAST_CALLS = 100,
-    STEP = 8, /* buckets a bin: half an octave */
+    STEP = 8, /* buckets per bin: half a doubling */
     BINS = LIVE_BUCKETS / STEP,
-    APART = 3, /* bins between two peaks: four times, counted from the middle of each */
+    APART = 3, /* bins between two peaks: a factor of four between their centers */
 };
-static const double LEAST_PEAK = 0.15;   /* of the calls, in the lesser peak */
-static const double MOST_VALLEY = 0.25;  /* of the lesser peak, somewhere between the two */
+static const double LEAST_PEAK = 0.15;   /* share of the calls in the smaller peak */
+static const double MOST_VALLEY = 0.25;  /* share of the smaller peak, in the lowest bin between */
 static const double LEAST_GAIN = 0.01;
 
 struct modes {
@@ -17,7 +17,7 @@ struct modes {
     double fast_part, slow_part; /* of the calls */
 };
 
-/* The fullest bin, AWAY_FROM another unless that is negative. */
+/* The fullest bin that is APART from bin AWAY_FROM, unless that is negative. */
 static int fullest(const double *bin, int away_from)
 {
     int best = -1;
@@ -77,8 +77,8 @@ const struct rule rule_bimodal = {
     .title = "two speeds under one name",
     .needs = RULE_ZONES,
     .check = check_row,
-    .text = "Two different things share one name: a hit and a miss, a small and a large input, two "
-            "code paths. Name them apart to see which.",
+    .text = "One name covers two cases: a hit and a miss, a small and a large input, two "
+            "code paths. Give each its own name to tell them apart.",
     .example = {
         [RULE_C] = RULE_CHANGE("FATHOM_ZONE(\"lookup\");",
                                "FATHOM_ZONE_V(z, \"lookup: hit\");" RULE_NEXT

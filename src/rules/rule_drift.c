@@ -5,18 +5,18 @@
 
 enum {
     LEAST_CALLS = 30,
-    LEAST_ERRORS = 4, /* standard errors between the slope and none: 1 in 30,000 by chance */
+    LEAST_ERRORS = 4, /* standard errors between the slope and 0: 1 in 30,000 by chance */
 };
-static const double LEAST_GROWTH = 0.3; /* of the mean, over the time seen */
+static const double LEAST_GROWTH = 0.3; /* share of the mean, over the measured time */
 static const double LEAST_SHARE = 0.02;
 static const double WIDTH = 3.46; /* an even spread is sqrt(12) standard deviations wide */
 
 struct slope {
-    double grown;  /* over the time seen, share of the mean */
+    double grown;  /* share of the mean, over the measured time */
     double errors; /* slope over its standard error */
 };
 
-/* The least-squares line of duration over time; false when it cannot be drawn or is level. */
+/* Fit a least-squares line of duration over time; false when impossible or not rising. */
 static bool find_slope(const struct zone_row *w, struct slope *s)
 {
     double n = w->n, mean = w->y / n, st = w->tt - w->t * w->t / n, sty = w->ty - w->t * w->y / n;

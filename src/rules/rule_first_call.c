@@ -4,7 +4,7 @@
 
 enum {
     LEAST_CALLS = 10,
-    TIMES = 10, /* the usual: cold caches alone make a first call two to five times as long */
+    TIMES = 10, /* times the usual: cold caches alone make a first call two to five times as long */
 };
 static const double LEAST_GAIN = 0.01;
 
@@ -30,7 +30,7 @@ const struct rule rule_first_call = {
     .needs = RULE_ZONES,
     .check = check_row,
     .text = "Something is set up at first use: a table, a file, a connection, pages touched for "
-            "the first time. Do it at the start, or leave it out of the figures.",
+            "the first time. Do it at startup, or exclude it from the figures.",
     .example = {
         [RULE_C] = RULE_CHANGE("serve();",
                                "warm_up();" RULE_NEXT "fathom_clear();" RULE_NEXT "serve();"),

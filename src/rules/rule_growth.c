@@ -7,7 +7,7 @@ static const double LEAST_SPREAD = 0.5;   /* variance of log2 of the size: half 
 static const double LEAST_EXPONENT = 1.3; /* a sort is about 1.1, a nested loop 2 */
 static const double LEAST_SHARE = 0.02;
 
-/* 2^x for small positive x: whole part by doubling, the rest by the series of e^y. */
+/* 2^x for small positive x: double for the whole part, use the series of e^y for the rest. */
 static double power_of_two(double x)
 {
     double y, whole = 1;
@@ -43,7 +43,7 @@ const struct rule rule_growth = {
     .title = "time grows faster than the input",
     .needs = RULE_ZONES,
     .check = check_row,
-    .text = "A nested loop or a copy per step hides here. Index, sort once, or grow buffers by a "
+    .text = "Look for a nested loop or a copy per step. Index, sort once, or grow buffers by a "
             "factor.",
     .example = {
         [RULE_C] = RULE_CHANGE("for (i..n) for (j..n) if (a[i] == b[j]) ...",

@@ -3,7 +3,7 @@
 #include "rules/rule_zones.h"
 #include "text/human.h"
 
-static const double LEAST_EXCESS = 1.2; /* busiest over mean: schedulers alone give a tenth */
+static const double LEAST_EXCESS = 1.2; /* busiest over mean: scheduling alone causes a tenth */
 static const double LEAST_GAIN = 0.03;
 
 static void check_row(const struct facts *f, uint32_t row, struct findings *out)
@@ -21,7 +21,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
     finding_title(x, "%.60s: one thread does %.1fx its share", w->name, w->thread_max / mean);
     finding_evidence(x, "busiest thread %s, mean of %llu threads %s", human_ns(w->thread_max).s,
                      (unsigned long long)w->threads, human_ns(mean).s);
-    finding_bound(x, "with even shares this ends at most %.0f %% sooner",
+    finding_bound(x, "with equal shares this ends at most %.0f %% sooner",
                   100 * (1 - mean / w->thread_max));
 }
 

@@ -2,7 +2,7 @@
 #include "rules/rule_zones.h"
 #include "text/human.h"
 
-static const double LEAST_SHARE = 0.05; /* below it, other changes gain more than a finer lock */
+static const double LEAST_SHARE = 0.05; /* below, other changes gain more than a finer lock */
 
 static void check_row(const struct facts *f, uint32_t row, struct findings *out)
 {
@@ -23,7 +23,7 @@ const struct rule rule_lock_wait = {
     .title = "threads wait for a lock",
     .needs = RULE_ZONES,
     .check = check_row,
-    .text = "Hold the lock shorter, split it, or give each thread its own data and add up.",
+    .text = "Hold the lock for less time, split it, or give each thread its own data and merge it.",
     .example = {
         [RULE_C] = RULE_CHANGE("lock(m); prepare(x); put(x); unlock(m);",
                                "prepare(x); lock(m); put(x); unlock(m);"),

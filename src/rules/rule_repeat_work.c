@@ -3,7 +3,7 @@
 #include "text/human.h"
 
 enum { LEAST_REPEATS = 10 };
-static const double LEAST_PART = 0.5; /* of the calls: fewer and a cache costs more than it saves */
+static const double LEAST_PART = 0.5; /* of the calls: below, a cache costs more than it saves */
 static const double LEAST_GAIN = 0.02;
 
 static void check_row(const struct facts *f, uint32_t row, struct findings *out)
@@ -17,7 +17,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
         gain < LEAST_GAIN || !(x = finding_add(out, gain)))
         return;
     finding_title(x, "%.60s does the same work again", w->name);
-    finding_evidence(x, "%s of %s calls had the size and checksum of one of the four inputs before",
+    finding_evidence(x, "%s of %s calls had the size and checksum of one of the four inputs before it",
                      human_count((int64_t)w->repeats).s, human_count((int64_t)w->count).s);
     finding_bound_by_gain(x);
 }
@@ -27,7 +27,7 @@ const struct rule rule_repeat_work = {
     .title = "the same input is processed again",
     .needs = RULE_ZONES,
     .check = check_row,
-    .text = "The same input comes back soon. Keep the last results.",
+    .text = "The same input recurs after a few calls. Cache the latest results.",
     .example = {
         [RULE_C] = RULE_CHANGE("y = f(x);",
                                "y = cache_find(x);" RULE_NEXT "if (!y) cache_add(x, y = f(x));"),

@@ -2,7 +2,7 @@
 #include "rules/rule_zones.h"
 #include "text/human.h"
 
-/* Below a tenth there is little to win: 1.11x at best. */
+/* Below a tenth there is little to gain: 1.11x at best. */
 static const double LEAST_SHARE = 0.1;
 
 static void check_row(const struct facts *f, uint32_t row, struct findings *out)
@@ -14,7 +14,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
     if (!rule_is_work(w) || share < LEAST_SHARE || !(x = finding_add(out, share)))
         return;
     finding_title(x, "%.60s takes %.0f %% of the time", w->name, 100 * share);
-    finding_evidence(x, "%s of its own in %s calls, %s each", human_ns(w->self).s,
+    finding_evidence(x, "%s self time in %s calls, %s each", human_ns(w->self).s,
                      human_count((int64_t)w->count).s, human_ns(w->mean).s);
     finding_bound_by_gain(x);
 }

@@ -3,8 +3,8 @@
 #include "text/human.h"
 
 enum {
-    LEAST_CALLS = 100, /* for one call in a hundred to be a call */
-    TIMES = 5,         /* p99 over the usual: noise of caches and clocks stays below */
+    LEAST_CALLS = 100, /* so that p99 is a measured call */
+    TIMES = 5,         /* p99 over the median: noise of caches and clocks stays below */
 };
 static const double LEAST_GAIN = 0.01;
 

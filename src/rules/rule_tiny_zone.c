@@ -5,7 +5,7 @@
 
 enum {
     LEAST_CALLS = 1000,
-    COSTS = 10, /* a zone shorter than ten times its own cost: measuring is a tenth of the figure */
+    COSTS = 10, /* times its own cost: below, measuring is over a tenth of the time */
     SAMPLE = 64,
 };
 
@@ -22,7 +22,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
     finding_evidence(x, "%s calls of %s; a zone costs %s, %.0f %% of what the program spends here",
                      human_count((int64_t)w->count).s, human_ns(w->mean).s, human_ns(cost).s,
                      100 * cost / (cost + w->mean));
-    finding_bound(x, "sampling 1 of %d takes %s off this run", SAMPLE,
+    finding_bound(x, "timing 1 call in %d saves %s of this run", SAMPLE,
                   human_ns((double)w->count * cost * (SAMPLE - 1) / SAMPLE).s);
 }
 
@@ -31,7 +31,7 @@ const struct rule rule_tiny_zone = {
     .title = "a zone too short to time every call",
     .needs = RULE_ZONES,
     .check = check_row,
-    .text = "Measuring takes a part of the time shown. Time one call in 64: all are still counted, "
+    .text = "Measuring takes part of the time here. Time one call in 64: all are still counted, "
             "and the totals are scaled.",
     .example = {
         [RULE_C] = RULE_CHANGE("FATHOM_ZONE(\"hash\");", "FATHOM_ZONE_N(\"hash\", 64);"),

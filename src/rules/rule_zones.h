@@ -1,11 +1,11 @@
-/* rule_zones.h - figures that several rules take from rows of zones.
+/* rule_zones.h - figures of zone rows that several rules use.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_RULES_RULE_ZONES_H
 #define FATHOM_RULES_RULE_ZONES_H
 
 #include "rules/rules.h"
 
-/* Calls shorter than this vary with the clock itself, which has two speeds. */
+/* Shorter calls vary with the clock itself, which has two speeds. */
 enum { RULE_LEAST_NS = 1000 };
 
 static inline double rule_share_of(const struct zone_rows *r, double ns)
@@ -18,19 +18,19 @@ static inline double rule_at_most(double x, double limit)
     return x < limit ? x : limit;
 }
 
-/* A zone or operation with calls that were timed. */
+/* A zone or operation with timed calls. */
 static inline bool rule_is_work(const struct zone_row *w)
 {
     return (w->kind == LIVE_ZONE || w->kind == LIVE_OP) && w->count > w->untimed;
 }
 
-/* What a begin and an end cost. */
+/* The cost of one begin and end. */
 static inline double rule_zone_cost_ns(const struct zone_rows *r, const struct zone_row *w)
 {
     return (double)r->view.head.cost[w->precise].pair * r->ns_per_tick;
 }
 
-/* The median, but no less than a zone can tell. */
+/* The median, but at least the cost of a zone: shorter times cannot be measured. */
 static inline double rule_usual_ns(const struct zone_rows *r, const struct zone_row *w)
 {
     double least = rule_zone_cost_ns(r, w);

@@ -39,13 +39,13 @@ static const char *example_of(const struct rule *r, const char *file)
     return own ? own : r->example[RULE_C];
 }
 
-/* By what is there to win: a quarter is 1.33x, a tenth 1.11x. */
+/* Priority by gain: a quarter is 1.33x, a tenth 1.11x. */
 static const char *priority_of(double gain)
 {
     return gain >= 0.25 ? "HIGH" : gain >= 0.1 ? "MEDIUM" : "LOW";
 }
 
-/* Room for a finding of GAIN: a free place, or that of the weakest when it is weaker. */
+/* Make room for a finding of GAIN: a free slot, or that of the weakest finding if it is weaker. */
 static struct finding *make_room(struct findings *out, double gain)
 {
     struct finding *weakest = out->v;

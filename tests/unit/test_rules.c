@@ -242,7 +242,7 @@ TEST(rules_bound_the_gain_by_the_measured_share)
     CHECK(f && f->gain == 0.5);
     CHECK_STR(f->bound, "at most 50 % of the time in zones (2.00x faster) if eliminated");
     CHECK_STR(f->priority, "HIGH");
-    CHECK_STR(f->evidence, "100 ms of its own in 10 calls, 10.0 ms each");
+    CHECK_STR(f->evidence, "100 ms self time in 10 calls, 10.0 ms each");
 }
 
 TEST(rules_return_the_strongest_findings_first_and_drop_the_weakest)
