@@ -17,7 +17,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
         gain < LEAST_GAIN || !(x = finding_add(out, gain)))
         return;
     finding_title(x, "%.60s does the same work again", w->name);
-    finding_evidence(x, "%s of %s calls had the size and checksum of one of the four inputs before it",
+    finding_evidence(x, "%s of %s calls had the size and checksum of one of the last four inputs",
                      human_count((int64_t)w->repeats).s, human_count((int64_t)w->count).s);
     finding_bound_by_gain(x);
 }
