@@ -68,7 +68,7 @@ static bool find_known(const char *name, struct col_event *ev)
     return false;
 }
 
-/* rNNN: a raw number for the CPU's PMU, in hexadecimal. */
+/* rNNN: a raw event number of the CPU's PMU, in hexadecimal. */
 static bool find_raw(const char *name, struct col_event *ev)
 {
     char *end;
@@ -107,7 +107,7 @@ static int find_tracepoint(const char *name, struct col_event *ev, struct err *e
     return -1;
 }
 
-/* ":u", ":k" and the like at the end; anything else is left in NAME. */
+/* Remove ":u", ":k" and similar suffixes; keep anything else in NAME. */
 static void take_modifiers(char *name, struct col_event *ev)
 {
     char *colon = strrchr(name, ':');
@@ -153,7 +153,7 @@ static int parse_one(const char *text, size_t n, struct col_event *ev, struct er
     return -1;
 }
 
-/* Two metrics of one name would be one: the later keeps the name that was typed. */
+/* Metric names must be unique: a later duplicate keeps the name as typed. */
 static void name_apart(struct col_events *events, const char *text, size_t n)
 {
     struct col_event *last = &events->v[events->n - 1];

@@ -38,7 +38,7 @@ static bool has_build_id(int fd, const struct perf_mapping *w)
            memcmp(elf.build_id, w->build_id, w->build_id_size) == 0;
 }
 
-/* Try the ways to the file that W mapped, the surest first. */
+/* Try to open the file that W mapped, by the most reliable path first. */
 static int open_file(const struct perf_mapping *w)
 {
     char tries[4][4096 + 64];
@@ -53,7 +53,7 @@ static int open_file(const struct perf_mapping *w)
     snprintf(tries[3], sizeof tries[3], "/proc/%" PRId64 "/exe", w->pid);
     for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
         int fd = open_regular(tries[i]);
-        /* The program itself is not known by its path to be this file. */
+        /* /proc/PID/exe may be another file than the mapped one: compare. */
         bool right = fd >= 0 && (i == 3 && !w->inode ? has_build_id(fd, w) : same_file(fd, w));
 
         if (right)

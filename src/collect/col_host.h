@@ -1,4 +1,4 @@
-/* col_host.h - the processes of this machine as they are now, for the perf engine.
+/* col_host.h - the running processes of this machine, for the perf engine.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_HOST_H
 #define FATHOM_COLLECT_COL_HOST_H

@@ -1,9 +1,9 @@
 /* col_keep.c - see col_keep.h.
  *
- * Code is kept for the dearest functions until nearly all cost is covered.  Within them a row
- * of the line table is sent wherever the inline chain changes, and no others.  Of source files
- * only the lines near measured ones are kept; the rest become empty lines, so that numbers still
- * hold and nothing else of the file leaves the machine.
+ * Code is stored for the most expensive functions until nearly all cost is covered.  Within them,
+ * a row of the line table is written only where the inline chain changes.  Of source files only
+ * the lines near measured ones are stored.  The others become empty lines, so that line numbers
+ * stay valid and the rest of the file stays on the machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_keep.h"
 
@@ -25,7 +25,7 @@ enum {
     AFTER = 6,
 };
 static const double ENOUGH = 0.95;  /* share of the cost whose code is kept */
-static const double LITTLE = 0.005; /* a function of less is not read for its instructions */
+static const double LITTLE = 0.005; /* share below which a function's code is not read */
 
 struct hot { /* one physical function */
     uint32_t module;
@@ -33,9 +33,9 @@ struct hot { /* one physical function */
     bool has_lines;
 };
 
-struct text { /* one source file and which of its lines are wanted */
+struct text { /* a source file and the lines to store */
     uint32_t file;
-    const char *root; /* of the process that has it */
+    const char *root; /* root directory of the process that mapped it */
     VEC(uint32_t) line;
 };
 
@@ -96,7 +96,7 @@ static void add_hot(struct keeper *k, uint32_t module, const struct sym_line *ou
     index_add(&k->by_start, h, (uint32_t)k->hot.n);
 }
 
-/* Every frame met: its source lines are wanted; where it was measured, its code may be. */
+/* Visit every frame: mark its source lines, and its code if cost was measured on it. */
 static void look_at_frames(struct keeper *k)
 {
     const struct col_keep *s = k->s;
@@ -113,7 +113,7 @@ static void look_at_frames(struct keeper *k)
         if (f.kind != FRAME_NATIVE || !m || !m->open || !f.address)
             continue;
         if (!cost && sym_module_source(m->open) != SYM_DWARF)
-            continue; /* no lines to be had */
+            continue; /* no line information */
         length = sym_module_find(m->open, f.address - !!(f.flags & FRAME_RETURN), &chain);
         if (!length)
             continue;
@@ -142,7 +142,7 @@ static bool same_chain(const struct sym_line *a, const struct sym_line *b, size_
 
 enum { DEEPEST = 64 };
 
-/* Send a row wherever the inline chain changes within the function's code. */
+/* Write a row wherever the inline chain changes within the function's code. */
 static void keep_rows(struct keeper *k, const struct hot *f, struct sym_module *m,
                       const unsigned char *bytes, size_t size)
 {
@@ -195,7 +195,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The file's lines near wanted ones; others empty; nothing after the last. */
+/* Store the lines near marked ones and empty lines between them; stop after the last. */
 static void cut_text(const struct text *t, const struct map *m, struct buf *out)
 {
     const char *s = (const char *)m->data, *end = s + m->size;

@@ -20,7 +20,7 @@ void col_look_release(struct col_look *l)
     free(l->memory);
 }
 
-/* Bytes of the stack of PID from SP on; as many whole pages as can be read. */
+/* Read the stack of PID from SP on, as many whole pages as possible. */
 static size_t read_stack(struct col_look *l, int64_t pid, uint64_t sp)
 {
     for (size_t want = STACK_BYTES; want >= PAGE; want /= 2) {
@@ -34,8 +34,8 @@ static size_t read_stack(struct col_look *l, int64_t pid, uint64_t sp)
     return 0;
 }
 
-/* The frame pointer is not known from outside; a walk that needs it is joined to what is known
- * of the thread, or given up. */
+/* The frame pointer of another process is unknown.  A walk that needs it is joined to an earlier
+ * stack of the thread, or given up. */
 static uint32_t stack_of(struct col_look *l, struct perf_thread *t, uint64_t pc, uint64_t sp)
 {
     struct perf_stack_counts before = l->waits->stacks->counts;
@@ -51,7 +51,7 @@ static uint32_t stack_of(struct col_look *l, struct perf_thread *t, uint64_t pc,
     stack = perf_stack_of(l->waits->stacks, t, &r);
     complete = l->waits->stacks->counts.complete > before.complete;
     l->waits->stacks->counts = before;
-    if (complete) /* a thread that wakes up and is preempted at once is still near it */
+    if (complete) /* if the thread is preempted right after waking, it is still near */
         t->last_stack = stack;
     return complete ? stack : 0;
 }
@@ -67,8 +67,8 @@ static void look_at(struct col_look *l, struct perf_thread *t)
     t->wait_stack = stack_of(l, t, p.pc, p.sp);
 }
 
-/* A thread whose waits are short is looked at now and then, as one looks at running ones: where it
- * waits at that moment is where it waits most, and the waits to come are put there. */
+/* Sample a thread with short waits from time to time, as running threads are sampled.  Its most
+ * frequent wait is the most likely one to be seen, so its following waits get that stack. */
 static void glance_at(struct col_look *l, struct perf_thread *t)
 {
     struct col_proc_wait p;

@@ -1,5 +1,5 @@
-/* col_look.h - look at threads while they wait, where no sample tells what they wait for: the
- * system call from /proc/PID/task/TID/syscall, the stack with process_vm_readv.
+/* col_look.h - inspect waiting threads where no sample shows what they wait for: the system call
+ * from /proc/PID/task/TID/syscall, the stack with process_vm_readv.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_LOOK_H
 #define FATHOM_COLLECT_COL_LOOK_H
@@ -10,13 +10,13 @@
 
 struct col_look {
     struct perf_waits *waits;
-    unsigned char *memory; /* a thread's stack, read from outside; NULL: do not look */
-    bool unsure;           /* some thread waits that was not looked at */
+    unsigned char *memory; /* buffer for a thread's stack; NULL: do not inspect */
+    bool unsure;           /* some waiting thread has not been inspected */
 };
 
 void col_look_init(struct col_look *l, struct perf_waits *waits);
 void col_look_release(struct col_look *l);
-/* Look at threads that wait: once for each wait, and only at long ones. */
+/* Inspect waiting threads: once per wait, and only long waits. */
 void col_look(struct col_look *l);
 
 #endif

@@ -14,17 +14,17 @@
 #include "collect/col_proc.h"
 
 enum {
-    SIDE_BYTES = 512 << 10,     /* some 400 started programs */
+    SIDE_BYTES = 512 << 10,     /* enough for about 400 program starts */
     SIDE_LEAST = 64 << 10,
-    SIDE_ALL = 8 << 20,         /* of all CPUs */
-    SAMPLE_LEAST = 256 << 10,   /* three of the largest records */
+    SIDE_ALL = 8 << 20,         /* for all CPUs together */
+    SAMPLE_LEAST = 256 << 10,   /* three records of maximum size */
     SAMPLE_MOST = 16 << 20,
     ALL_RINGS_MOST = 128 << 20,
-    BACKLOG_PER_SECOND = 8,     /* a ring holds this part of a second of samples */
+    BACKLOG_PER_SECOND = 8,     /* a ring holds samples of 1/8 second */
 };
 
 enum {
-    /* On every record, at the end of those that are no samples. */
+    /* Added to every record, as a trailer of those that are not samples. */
     TRAILER = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
     SAMPLE = TRAILER | PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
     STACK = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
@@ -54,7 +54,7 @@ static struct perf_event_attr common_attr(const struct col_plan *plan, bool on_e
     a.watermark = 1;
     a.exclude_kernel = a.exclude_hv = plan->no_kernel;
     a.exclude_user = plan->no_user;
-    a.exclude_idle = 1; /* system-wide, an idle CPU is no news */
+    a.exclude_idle = 1; /* system-wide, ignore idle CPUs */
     return a;
 }
 
@@ -124,7 +124,7 @@ static struct perf_event_attr sampling_attr(const struct col_perf *p, const stru
 static const struct col_event switch_event = { .type = PERF_TYPE_SOFTWARE, .every_one = true,
                                                .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
 
-/* Tell the engine how the records of event EV look. */
+/* Describe the record layout of event EV to the engine. */
 static void describe(struct col_perf *p, const struct col_event *ev)
 {
     struct perf_event_attr a = sampling_attr(p, ev, p->plan->copy_bytes, false);
@@ -138,7 +138,7 @@ static void describe(struct col_perf *p, const struct col_event *ev)
         .name = ev->name });
 }
 
-/* Every CPU that is on, not those this process may use: the target may use others. */
+/* All online CPUs, not only those this process may use: the target may use others. */
 static void find_cpus(struct col_perf *p)
 {
     char online[4096];
@@ -179,7 +179,7 @@ static int open_event(struct col_perf *p, struct perf_event_attr *a, int tid, in
     int fd = (int)syscall(SYS_perf_event_open, a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
     if (fd < 0 && errno == EINVAL && a->read_format) {
-        a->read_format = 0; /* a kernel before 6.0 */
+        a->read_format = 0; /* kernels before 6.0 */
         p->no_lost = true;
         fd = (int)syscall(SYS_perf_event_open, a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
     }
@@ -193,7 +193,7 @@ static size_t ring_bytes(const struct col_perf *p)
     const struct col_plan *plan = p->plan;
     uint64_t record = plan->copy_bytes + 512;
     uint64_t want = plan->frequency_hz * record * plan->events->n / BACKLOG_PER_SECOND;
-    /* A whole machine has hundreds of modules whose tables must first be made. */
+    /* System-wide, hundreds of modules need unwind tables first. */
     size_t times = plan->inherit ? 1 : 4;
     size_t bytes = SAMPLE_LEAST;
 
@@ -211,7 +211,7 @@ static int fail(struct col_perf *p, int tid, int cpu, struct err *e)
     return err_sys(e, "cannot open an event for thread %d on CPU %d", tid, cpu);
 }
 
-/* --- the rings: all of one size, the largest that the quota of locked memory allows --- */
+/* --- rings: all of one size, the largest that the limit of locked memory allows --- */
 
 static void drop_owners(struct col_perf *p, struct col_ring *rings, enum col_role role)
 {
@@ -222,8 +222,8 @@ static void drop_owners(struct col_perf *p, struct col_ring *rings, enum col_rol
     p->fd[role].n = 0;
 }
 
-/* Open A on every CPU with a ring of BYTES each.  1 when the thread is gone or memory is
- * short, with nothing left open. */
+/* Open A on every CPU with a ring of BYTES each.  Returns 1, with nothing left open, when the
+ * thread has ended or memory is short. */
 static int open_owners(struct col_perf *p, struct perf_event_attr *a, int tid,
                        struct col_ring *rings, enum col_role role, size_t bytes, struct err *e)
 {
@@ -232,7 +232,7 @@ static int open_owners(struct col_perf *p, struct perf_event_attr *a, int tid,
         int fd = open_event(p, a, tid, p->cpu[at], role);
 
         if (fd < 0 && (errno == ENODEV || errno == ENXIO))
-            continue; /* the CPU was taken off meanwhile */
+            continue; /* the CPU went offline meanwhile */
         if (fd < 0 && errno != ESRCH)
             return fail(p, tid, p->cpu[at], e);
         if (fd < 0 || col_ring_open(&rings[at], fd, bytes) < 0) {
@@ -262,7 +262,7 @@ static int open_rings(struct col_perf *p, struct perf_event_attr *a, int tid,
     return -1;
 }
 
-/* --- the events --- */
+/* --- events --- */
 
 static int name_event(struct col_perf *p, int fd, uint32_t number, struct err *e)
 {
@@ -274,7 +274,7 @@ static int name_event(struct col_perf *p, int fd, uint32_t number, struct err *e
     return 0;
 }
 
-/* Open A on every CPU, writing into the rings that are there.  1 when the thread is gone. */
+/* Open A on every CPU, writing into the existing rings.  Returns 1 when the thread has ended. */
 static int join_rings(struct col_perf *p, struct perf_event_attr *a, int tid,
                       struct col_ring *rings, enum col_role role, uint32_t number, struct err *e)
 {
@@ -315,8 +315,8 @@ static int add_first(struct col_perf *p, int tid, struct err *e)
     return rc;
 }
 
-/* Twice: once for every switch, once for some of them where there are too many.  A rate cannot be
- * changed for threads that inherited an event; only on and off reach them. */
+/* Open two events: one samples every switch, the other only some, for when there are too many.
+ * The rate of an inherited event cannot be changed; it can only be enabled and disabled. */
 static int add_switch_stacks(struct col_perf *p, int tid, bool on_exec, struct err *e)
 {
     int rc = 0;
@@ -327,7 +327,7 @@ static int add_switch_stacks(struct col_perf *p, int tid, bool on_exec, struct e
 
         ev.every_one = !few;
         a = sampling_attr(p, &ev, p->plan->copy_bytes, on_exec && !few);
-        /* The switch happens in the kernel, so that a filter on user space would drop it. */
+        /* A switch happens in the kernel, so a filter on user space would drop it. */
         a.exclude_kernel = a.exclude_hv = a.exclude_user = 0;
         rc = join_rings(p, &a, tid, p->samples, few ? COL_SWITCHING_FEW : COL_SWITCHING,
                         (uint32_t)p->plan->events->n, e);

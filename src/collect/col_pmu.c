@@ -1,4 +1,4 @@
-/* col_pmu.c - events of a PMU by the names and bit fields that the kernel lists in /sys.
+/* col_pmu.c - parse PMU events by the names and bit fields that the kernel lists in /sys.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static int set_term(const char *pmu, const char *key, uint64_t value, struct col
     return 0;
 }
 
-/* One level of names only: an event's own text holds fields, not further names. */
+/* Names do not nest: the text of an event contains fields only. */
 static int set_terms(const char *pmu, char *terms, bool names, struct col_event *ev, struct err *e)
 {
     char *rest = NULL;

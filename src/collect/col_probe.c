@@ -89,7 +89,7 @@ static int no_rung(int errnum, bool system_wide, struct err *e)
     return -1;
 }
 
-/* ENOENT and the like mean that the event does not exist here, whatever the permissions. */
+/* ENOENT and similar errors mean that the event does not exist, regardless of permissions. */
 static bool is_absent(const struct col_event *ev)
 {
     int errnum = col_probe_open(ev, true, false, false);
@@ -117,7 +117,7 @@ static int replace_absent(struct col_events *events, struct col_probe *p, struct
         clock.no_kernel = ev->no_kernel;
         *ev = clock;
         snprintf(p->instead, sizeof p->instead,
-                 "no hardware cycle counter here: the cpu-clock timer is used");
+                 "no hardware cycle counter: using the cpu-clock timer");
     }
     return 0;
 }

@@ -55,7 +55,7 @@ long col_proc_command(int64_t pid, char *text, size_t cap)
     return n;
 }
 
-/* Field 4 of stat; the name in field 2 may hold anything, so look after its last ')'. */
+/* Field 4 of stat.  The name in field 2 may contain anything, so search after its last ')'. */
 int64_t col_proc_parent(int64_t pid)
 {
     char path[64], text[512], *after;

@@ -1,4 +1,4 @@
-/* col_quality.c - what was recorded, where, and how well, as the keys of profile/meta.def.
+/* col_quality.c - write facts about the recording and its quality as the keys of profile/meta.def.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -93,7 +93,7 @@ static const char *graph_name(enum col_graph g)
     return names[g];
 }
 
-/* Where samples come from: what the rung allows and what was asked for. */
+/* The levels that are sampled: those requested that the rung permits. */
 static const char *levels_name(const struct col_session *s)
 {
     bool kernel = false, user = false;
@@ -107,7 +107,7 @@ static const char *levels_name(const struct col_session *s)
     return kernel ? s->probe.rung->name : "user";
 }
 
-/* The CPU time that the first event should have covered, 0 when it is not known. */
+/* CPU time that the first event should have covered; 0 when unknown. */
 static uint64_t clocked_ns(const struct col_session *s)
 {
     const struct col_event *first = &s->events.v[0];

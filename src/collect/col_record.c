@@ -16,7 +16,7 @@
 
 enum {
     POLL_MS = 50,
-    COPY_BYTES = 32 << 10, /* as cheap for the target as 4 KB */
+    COPY_BYTES = 32 << 10, /* costs the target no more than 4 KB */
     BIG_COPY_BYTES = 65528, /* the kernel's limit */
     ATTACH_ROUNDS = 8,
     PRIORITY = -10,
@@ -90,7 +90,7 @@ static int choose_events(struct col_session *s, struct err *e)
 
     if (o->events)
         return col_event_parse(o->events, &s->events, e);
-    /* With waiting beside it, running must be in nanoseconds as well. */
+    /* To compare with waiting, running must be in nanoseconds too. */
     return col_event_parse(o->wall ? "cpu-clock" : "cycles", &s->events, e);
 }
 
@@ -100,7 +100,7 @@ static void define_metrics(struct col_session *s)
         perf_engine_metric(&s->engine, s->engine.attrs.v.v[i]);
 }
 
-/* Threads of zones are those of the samples; ended ones that libfathom added up have no tid. */
+/* Zones share the threads of the samples.  Ended threads that libfathom merged have no tid. */
 static uint32_t zone_thread(struct region_zones *z, const struct live_header *h, uint32_t tid,
                             const char *name)
 {
@@ -130,8 +130,8 @@ static void raise_file_limit(void)
     }
 }
 
-/* All threads there are; those they make later inherit the events.  A thread may be made by one
- * that has none yet, so look again until nothing is new. */
+/* Attach to all threads; threads created later inherit the events.  A thread without events may
+ * create another meanwhile, so repeat until no new thread is found. */
 static int attach(struct col_session *s, int64_t pid, struct err *e)
 {
     struct umap seen = { 0 };
@@ -199,7 +199,7 @@ static int begin(struct col_session *s, struct err *e)
 {
     const struct col_options *o = s->options;
 
-    /* Rings fill while we wait for a CPU: where it is allowed, wait less than others do. */
+    /* Rings fill while we wait for a CPU: raise our priority if permitted. */
     setpriority(PRIO_PROCESS, 0, PRIORITY);
     s->start_ns = s->engine.processes.start_ns = clock_mono_ns();
     if (!s->plan.on_exec) {
@@ -259,7 +259,7 @@ static void wait_for_something(struct wait_set *w, int timeout_ms)
     poll(w->v, w->n, timeout_ms);
     for (size_t i = 0; i < w->n; i++)
         if (w->v[i].revents & (POLLHUP | POLLERR | POLLNVAL))
-            w->v[i].fd = -1; /* its threads are gone: it would wake us for ever */
+            w->v[i].fd = -1; /* its threads have ended: it would always be readable */
 }
 
 static bool time_is_up(const struct col_session *s, uint64_t now)
@@ -269,7 +269,7 @@ static bool time_is_up(const struct col_session *s, uint64_t now)
     return o->duration_s > 0 && now - s->start_ns >= (uint64_t)((o->duration_s + o->delay_s) * 1e9);
 }
 
-/* Returns when to come again. */
+/* Returns the time of the next call. */
 static int drain_sources(struct col_session *s, uint64_t now_ns)
 {
     int soonest_ms = POLL_MS;

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-enum { SCRATCH = 1 << 16 }; /* a record's size is 16 bits */
+enum { SCRATCH = 1 << 16 }; /* record sizes are 16 bits */
 
 int col_ring_open(struct col_ring *r, int fd, size_t bytes)
 {
@@ -49,7 +49,7 @@ const void *col_ring_record(struct col_ring *r, size_t *n)
         return NULL;
     *n = h->size; /* records are multiples of 8: a header never wraps */
     if (*n < sizeof *h || *n > r->head - r->tail) {
-        r->tail = r->head; /* not a record: give up what is there */
+        r->tail = r->head; /* invalid record: skip the rest */
         return NULL;
     }
     if (*n <= first)
@@ -68,7 +68,7 @@ void col_ring_release(struct col_ring *r)
 void col_ring_next(struct col_ring *r, size_t n)
 {
     r->tail += n;
-    /* Telling the kernel of every record would bounce the page between two CPUs. */
+    /* Updating the tail for every record would bounce its cache line between two CPUs. */
     if (r->tail - r->told >= r->size / 8)
         col_ring_release(r);
 }

@@ -1,5 +1,5 @@
-/* col_ring.h - the memory in which the kernel leaves records, read in place.
- * One reader per ring.  SPDX-License-Identifier: Apache-2.0 */
+/* col_ring.h - a ring buffer that the kernel writes records to, read in place.  One reader per
+ * ring.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_RING_H
 #define FATHOM_COLLECT_COL_RING_H
 
@@ -17,15 +17,15 @@ struct col_ring {
     int fd;                   /* of the event that owns the ring; not closed here */
 };
 
-/* Map the ring of event FD, BYTES large (a power of two); -1 with errno. */
+/* Map the ring of event FD with BYTES of data (a power of two).  Returns -1 with errno. */
 int col_ring_open(struct col_ring *r, int fd, size_t bytes);
 void col_ring_close(struct col_ring *r);
 
-/* Take note of what is there now; returns whether there is anything. */
+/* Note how far the ring is filled now.  Returns whether it contains records. */
 bool col_ring_look(struct col_ring *r);
-/* The first record of what was there, or NULL; *N is its size.  Valid until col_ring_next. */
+/* The next noted record, or NULL; *N is its size.  Valid until col_ring_next. */
 const void *col_ring_record(struct col_ring *r, size_t *n);
 void col_ring_next(struct col_ring *r, size_t n);
-void col_ring_release(struct col_ring *r); /* hand all that was read back to the kernel */
+void col_ring_release(struct col_ring *r); /* return the space of all records read to the kernel */
 
 #endif

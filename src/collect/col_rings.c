@@ -1,10 +1,10 @@
 /* col_rings.c - see col_rings.h.
  *
- * Samples are read in place and once.  What they need to be understood (mappings, forks, names)
- * lies in the side rings, and was written before them: so first the heads of the sample rings
- * are noted, then all side records taken; whatever the noted samples depend on is then there.
- * The samples of all CPUs are merged by time, and before each the side records up to its time
- * are applied.  SPDX-License-Identifier: Apache-2.0 */
+ * Samples are read once, in place.  The side records that they depend on (mappings, forks, names)
+ * were written before them.  So first note the heads of the sample rings, then read all side
+ * records: these include everything that the noted samples depend on.  Merge the samples of all
+ * CPUs by time, and before each sample apply the side records up to its time.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_rings.h"
 
 #include <inttypes.h>
@@ -15,13 +15,13 @@
 
 enum {
     POLL_MS = 50,
-    LOOK_MS = 10,         /* where waiting threads must be looked at */
-    CHECK_STACKS = 20,    /* before judging how many were cut */
-    MANY_SWITCHES = 2000, /* a second: from here on not each has a sample of its own */
+    LOOK_MS = 10,         /* when waiting threads must be inspected */
+    CHECK_STACKS = 20,    /* minimum before judging how many were truncated */
+    MANY_SWITCHES = 2000, /* per second: beyond, sample only some */
 };
 static const uint64_t check_ns = 1000000000u, window_ns = 250000000u, quiet_ns = 1000000000u;
-/* A side record without a later sample is applied when it is this old; sooner where threads are
- * looked at while they wait. */
+/* Apply a side record without a later sample at this age; earlier when waiting threads are
+ * inspected. */
 static const uint64_t settled_ns = 20000000u, settled_soon_ns = 2000000u;
 
 void col_rings_init(struct col_rings *r, struct col_perf *perf, struct perf_engine *engine,
@@ -134,9 +134,9 @@ static void take_until(struct col_rings *r, uint64_t until_ns)
             col_ring_release(&p->samples[i]);
 }
 
-/* --- what to ask the kernel for --- */
+/* --- adapting the events --- */
 
-/* Long stacks need more bytes than are cheap: change over when they turn out to be common. */
+/* Long stacks need larger, more expensive copies: switch to them when such stacks are common. */
 static void check_copies(struct col_rings *r, uint64_t now_ns)
 {
     const struct perf_stack_counts *c = &r->engine->stacks.counts, *l = &r->last_counts;
@@ -152,11 +152,11 @@ static void check_copies(struct col_rings *r, uint64_t now_ns)
     }
 }
 
-/* A sample of every switch costs more than it tells when there are thousands a second. */
+/* Sampling every switch is too expensive when there are thousands per second. */
 static void check_switches(struct col_rings *r, uint64_t now_ns)
 {
     const struct perf_waits *w = &r->engine->waits;
-    /* Samples come at once, records of switches when they are settled. */
+    /* Samples are applied at once, switch records only when they are old enough. */
     uint64_t seen = w->switches > w->samples ? w->switches : w->samples;
     uint64_t n = seen - r->window_switches, ns = now_ns - r->window_ns;
 
@@ -170,7 +170,7 @@ static void check_switches(struct col_rings *r, uint64_t now_ns)
     r->window_switches = seen;
 }
 
-/* Threads that wait must be looked at soon, unless samples tell where they are or nothing has
+/* Waiting threads must be inspected soon, unless samples show where they are or nothing has
  * happened for long. */
 static int next_look_ms(struct col_rings *r, uint64_t now_ns)
 {
@@ -227,9 +227,9 @@ static void finish(void *with, uint64_t stop_ns)
 
     col_perf_stop(r->perf);
     take_until(r, UINT64_MAX);
-    take_until(r, UINT64_MAX); /* what was being written while the first pass ran */
+    take_until(r, UINT64_MAX); /* records written during the first pass */
     perf_engine_finish(r->engine, stop_ns);
-    /* A record of loss waits for room that may never come. */
+    /* The kernel writes a LOST record only when there is room again, which may never happen. */
     if (col_perf_lost(r->perf, &lost))
         r->engine->counts.lost = lost;
 }

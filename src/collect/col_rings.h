@@ -1,8 +1,8 @@
-/* col_rings.h - the kernel's rings as a source of events.
+/* col_rings.h - the kernel's rings as an event source.
  *
- * Decodes the records of all CPUs, merges them by time and hands them to the perf engine; changes
- * over to larger copies of the stack or to fewer samples at switches when that turns out to be
- * needed.  SPDX-License-Identifier: Apache-2.0 */
+ * Decodes the records of all CPUs, merges them by time and passes them to the perf engine.
+ * Switches to larger stack copies or to fewer samples at switches when necessary.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_RINGS_H
 #define FATHOM_COLLECT_COL_RINGS_H
 
@@ -15,16 +15,16 @@ struct col_rings {
     struct col_perf *perf;
     struct perf_engine *engine;
     struct col_look *look;
-    uint64_t begin_ns;        /* when to begin to sample, 0 when that is done */
-    struct perf_record *head; /* by CPU: the sample ring's next record */
+    uint64_t begin_ns;        /* when to start sampling; 0: started */
+    struct perf_record *head; /* by CPU: the next record of the sample ring */
     size_t *head_size;        /* 0: none */
-    uint64_t side_lost;       /* records of processes and mappings that found no room */
-    /* How many stacks were cut, and how fast threads switch, in the time since. */
+    uint64_t side_lost;       /* lost side records */
+    /* Truncated stacks and switches since the last check. */
     struct perf_stack_counts last_counts;
     uint64_t last_check_ns, window_ns, window_switches, switched_ns, seen_switches;
 };
 
-/* All three must outlive R.  Sampling begins at BEGIN_NS, or has begun when that is 0. */
+/* All three must outlive R.  Sampling starts at BEGIN_NS; 0: it has already started. */
 void col_rings_init(struct col_rings *r, struct col_perf *perf, struct perf_engine *engine,
                     struct col_look *look, uint64_t start_ns, uint64_t begin_ns);
 void col_rings_release(struct col_rings *r);

@@ -1,5 +1,4 @@
-/* col_session.h - everything one recording needs while it runs.
- * SPDX-License-Identifier: Apache-2.0 */
+/* col_session.h - the state of a recording while it runs.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_SESSION_H
 #define FATHOM_COLLECT_COL_SESSION_H
 
@@ -33,9 +32,9 @@ struct col_session {
     uint64_t start_ns, stop_ns;
 };
 
-/* Facts about machine, command and quality as meta keys (col_quality.c). */
+/* Write facts about machine, command and quality as meta keys (col_quality.c). */
 void col_quality_start(struct col_session *s);
 void col_quality_end(struct col_session *s);
-void col_quality_summary(struct col_session *s); /* bring sum up to date */
+void col_quality_summary(struct col_session *s); /* update the summary */
 
 #endif

@@ -1,6 +1,6 @@
-/* col_source.h - whatever a recording takes events from: the kernel's rings, the regions of
- * libfathom, the agent, Python.  The recording loop owns a list of sources and knows no more of
- * them than this.  SPDX-License-Identifier: Apache-2.0 */
+/* col_source.h - the interface of an event source: the kernel's rings, the regions of libfathom,
+ * the agent, Python.  The recording loop owns a list of sources and uses only this interface.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_SOURCE_H
 #define FATHOM_COLLECT_COL_SOURCE_H
 
@@ -13,17 +13,15 @@
 
 struct col_source {
     void *with; /* passed to each call; a NULL call is skipped */
-    /* File descriptors that tell when there is something: how many there are.  At most CAP are
-     * written to V. */
+    /* Return the number of file descriptors to poll.  Writes at most CAP of them to V. */
     size_t (*poll)(void *with, struct pollfd *v, size_t cap);
-    /* Hand over what is not newer than NOW_NS.  Returns the milliseconds after which to come
-     * again at the latest. */
+    /* Process events up to NOW_NS.  Returns the milliseconds until the next call at the latest. */
     int (*drain)(void *with, uint64_t now_ns);
-    /* The recording ended at STOP_NS: hand over all that is left. */
+    /* The recording ended at STOP_NS: process all remaining events. */
     void (*finish)(void *with, uint64_t stop_ns);
-    /* Report what was lost, and the like, as meta keys; once, after finish. */
+    /* Report losses and other quality facts as meta keys.  Called once, after finish. */
     void (*quality)(void *with, struct sink *out);
-    bool in_target; /* finish after the target has ended, because it writes until then */
+    bool in_target; /* finish after the target has ended: it writes until then */
 };
 
 #endif

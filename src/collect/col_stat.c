@@ -1,5 +1,5 @@
-/* col_stat.c - see col_stat.h.  The counters are opened on the stopped child, inherited by what
- * it starts, and begin with its exec.  SPDX-License-Identifier: Apache-2.0 */
+/* col_stat.c - see col_stat.h.  The counters are opened on the stopped child, inherited by its
+ * children, and start at its exec.  SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_stat.h"
 
 #include <errno.h>
@@ -104,8 +104,8 @@ static double io_line(const char *text, const char *key)
     return at ? (double)strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* Opened while the process lives: the file of one that has ended belongs to root.  Its children's
- * figures are added to it when it waits for them. */
+/* Open /proc/PID/io while the process lives: after its end the file belongs to root.  The kernel
+ * adds the figures of its children when it waits for them. */
 static int open_io(pid_t pid)
 {
     char path[64];
@@ -143,8 +143,8 @@ static void pass_signals(const struct col_target *t)
             kill(t->pid, (int)s.ssi_signo);
 }
 
-/* Wait for the end; signals sent to us are passed on, those of the terminal reach the command
- * anyway. */
+/* Wait for the end of the command.  Forward signals sent to us; those of the terminal reach the
+ * command anyway. */
 static void wait_end(struct col_target *t, struct col_tasks *tasks)
 {
     struct pollfd p[2] = { { .fd = t->watch[0], .events = POLLIN },
@@ -176,7 +176,7 @@ static void take_usage(struct col_target *t, int io, double own_rss, struct usag
     r->user_ns = timeval_ns(u.ru_utime);
     r->system_ns = timeval_ns(u.ru_stime);
     r->max_rss_bytes = (double)u.ru_maxrss * 1024;
-    /* Until its exec the child was a copy of us, and the kernel remembers the largest size. */
+    /* Before exec the child was a copy of us, and the kernel reports the maximum size. */
     r->rss_is_ours = r->max_rss_bytes <= own_rss;
     r->minor_faults = (double)u.ru_minflt;
     r->major_faults = (double)u.ru_majflt;

@@ -1,4 +1,4 @@
-/* col_stat.h - run a command once and count what it used, without sampling it.
+/* col_stat.h - run a command once and count the resources it uses, without sampling.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_STAT_H
 #define FATHOM_COLLECT_COL_STAT_H
@@ -10,13 +10,13 @@ struct col_stat_options {
     char *const *command;
     const struct col_events *events; /* at most USAGE_COUNTERS */
     const char *pin;                 /* CPUs, or NULL */
-    bool output_to_stderr;           /* the command's standard output goes there */
+    bool output_to_stderr;           /* redirect the command's standard output */
 };
 
-/* Events worth counting, for a machine with hardware counters. */
+/* Default events for a machine with hardware counters. */
 extern const char col_stat_events[];
 
-/* Can each of EVENTS be counted here?  ERR_MISSING with the first that cannot. */
+/* Check that each of EVENTS can be counted.  Sets ERR_MISSING for the first that cannot. */
 int col_stat_check(const struct col_events *events, struct err *e);
 int col_stat_run(const struct col_stat_options *o, struct usage *u, struct err *e);
 

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "collect/col_proc.h"
 
-/* After a signal the program has this long to end before its recording is closed. */
+/* Time that the program has to end after a signal before the recording stops. */
 static const uint64_t grace_ns = 2000000000u;
 
 int col_target_init(struct col_target *t, struct err *e)
@@ -54,7 +54,7 @@ static int take_pin(const char *text, cpu_set_t *set, struct err *e)
         return err_set(e, ERR_USAGE, "--pin: \"%s\" is not a list of CPUs such as 0,2-3", text);
     if (sched_getaffinity(0, sizeof ours, &ours) < 0)
         return 0;
-    /* Only the kernel knows which CPUs may be had: we may be pinned to others ourselves. */
+    /* Only the kernel knows which CPUs are allowed: our own affinity may be narrower. */
     if (sched_setaffinity(0, sizeof *set, set) < 0)
         return err_set(e, ERR_USAGE, "--pin: no CPU of \"%s\" is available", text);
     sched_setaffinity(0, sizeof ours, &ours);
@@ -73,7 +73,7 @@ static void __attribute__((noreturn)) child(struct col_target *t, int go, int fa
     if (t->output_to_stderr)
         dup2(STDERR_FILENO, STDOUT_FILENO);
     if (read(go, &byte, 1) != 1)
-        _exit(1); /* the recorder gave up */
+        _exit(1); /* the recorder has failed */
     execvp(command[0], command);
     errnum = errno;
     if (write(failure, &errnum, sizeof errnum) < 0)
@@ -120,7 +120,7 @@ int col_target_go(struct col_target *t, char *const *command, struct err *e)
     close(t->go);
     t->go = -1;
     do
-        n = read(t->failure, &errnum, sizeof errnum); /* its end is closed by exec */
+        n = read(t->failure, &errnum, sizeof errnum); /* exec closes the other end */
     while (n < 0 && errno == EINTR);
     close(t->failure);
     t->failure = -1;
@@ -159,7 +159,7 @@ static void reap(struct col_target *t, int flags)
         return;
     got = wait4(t->pid, &status, flags, &u);
     if (got < 0 && errno == ECHILD) {
-        t->ended = true; /* whoever started us ignores SIGCHLD: nobody keeps a status */
+        t->ended = true; /* our parent ignores SIGCHLD: no status is available */
         return;
     }
     if (got != t->pid)
@@ -169,7 +169,7 @@ static void reap(struct col_target *t, int flags)
     t->cpu_ns = timeval_ns(u.ru_utime) + timeval_ns(u.ru_stime);
 }
 
-/* Ctrl-C reaches the command from the terminal as well; what only we were sent is passed on. */
+/* Ctrl-C reaches the command from the terminal too.  Forward signals that only we received. */
 static void take_signals(struct col_target *t)
 {
     struct signalfd_siginfo s;
@@ -179,7 +179,7 @@ static void take_signals(struct col_target *t)
             kill(t->pid, (int)s.ssi_signo);
         if (!t->stops++)
             t->stop_ns = clock_mono_ns();
-        /* A program may make something of its own of Ctrl-C: only the second is for us. */
+        /* The program may handle Ctrl-C itself: only the second stops the recording. */
         if (s.ssi_signo != SIGINT || !t->pid || t->stops > 1 || s.ssi_code != SI_KERNEL)
             t->stop_now = true;
     }
@@ -218,7 +218,7 @@ void col_target_finish(struct col_target *t)
     if (t->go < 0)
         kill(t->pid, SIGTERM);
     else
-        kill(t->pid, SIGKILL); /* still waits for the word to start */
+        kill(t->pid, SIGKILL); /* it still waits to start */
     for (int i = 0; i < 200 && !t->ended; i++) {
         reap(t, WNOHANG);
         if (!t->ended)

@@ -1,4 +1,4 @@
-/* col_target.h - the program that is recorded: started by us, or running already.
+/* col_target.h - the recorded program: a command that we start, or running processes.
  *
  * A command is started in two steps, so that events can be opened on it before its first
  * instruction: col_target_spawn forks, col_target_go lets it call exec.
@@ -15,29 +15,29 @@
 #include "collect/collect.h"
 
 struct col_target {
-    pid_t pid;       /* of our command; 0 when it is not ours */
-    int go, failure; /* pipes to and from the waiting child, -1 when done with */
+    pid_t pid;       /* of our command; 0: none */
+    int go, failure; /* pipes to and from the waiting child; -1: closed */
     int watch[COL_MAX_PIDS]; /* pidfds: readable when the process has ended */
     size_t n_watch, n_gone;
     int signals;     /* signalfd of SIGINT, SIGTERM and SIGHUP */
     sigset_t old_mask;
     bool ended;      /* status and cpu_ns are valid */
     int status;      /* exit status or 128 + signal */
-    uint64_t cpu_ns; /* user and system time, of its children too */
-    int stops;       /* signals that asked us to stop */
-    uint64_t stop_ns; /* when the first did */
+    uint64_t cpu_ns; /* user and system time, including children */
+    int stops;       /* number of signals that asked us to stop */
+    uint64_t stop_ns; /* time of the first */
     bool stop_now;
-    bool output_to_stderr; /* what the command prints must not mix with our result */
+    bool output_to_stderr; /* redirect the command's output: ours uses stdout */
 };
 
-/* Take over the signals; everything else leaves them alone. */
+/* Block SIGINT, SIGTERM and SIGHUP and read them from a signalfd.  No other code handles them. */
 int col_target_init(struct col_target *t, struct err *e);
 int col_target_spawn(struct col_target *t, char *const *command, const char *pin, struct err *e);
 int col_target_go(struct col_target *t, char *const *command, struct err *e);
 int col_target_watch(struct col_target *t, int64_t pid, struct err *e);
-/* Look at signals and ends; true when there is nothing more to record. */
+/* Process signals and ends of processes.  Returns true when there is nothing more to record. */
 bool col_target_done(struct col_target *t);
-/* End a command of ours that still runs when the recording is over. */
+/* Terminate a command of ours that still runs after the recording. */
 void col_target_finish(struct col_target *t);
 void col_target_release(struct col_target *t);
 

@@ -26,7 +26,7 @@ static int open_ring(struct col_ring *ring, int fd)
     return -1;
 }
 
-/* A ring belongs to one CPU, and an inherited event with a ring to a CPU as well. */
+/* A ring belongs to one CPU, and so must an inherited event with a ring. */
 void col_tasks_open(struct col_tasks *t, pid_t pid)
 {
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -41,7 +41,7 @@ void col_tasks_open(struct col_tasks *t, pid_t pid)
         else if (fd >= 0)
             close(fd);
     }
-    /* a CPU that is off line has no event and runs nothing */
+    /* an offline CPU has no event and runs nothing */
     t->failed = t->ring.n < (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 

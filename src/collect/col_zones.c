@@ -17,7 +17,7 @@ void col_zones_open(struct col_zones *z)
 
     snprintf(z->folder, sizeof z->folder, "%s/fathom-zones-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(z->folder))
-        z->folder[0] = 0; /* no zones then; everything else is recorded */
+        z->folder[0] = 0; /* record everything except zones */
     else
         setenv("FATHOM_RECORD_DIR", z->folder, 1);
 }

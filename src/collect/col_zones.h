@@ -1,5 +1,5 @@
-/* col_zones.h - the regions of libfathom in the programs of a recorded command, as a source of
- * events.  SPDX-License-Identifier: Apache-2.0 */
+/* col_zones.h - the regions of libfathom in the programs of a recorded command, as an event
+ * source.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_ZONES_H
 #define FATHOM_COLLECT_COL_ZONES_H
 
@@ -8,13 +8,13 @@
 
 struct col_zones {
     struct region_zones into; /* set by the caller */
-    char folder[256];         /* given to the command; "" = none */
+    char folder[256];         /* passed to the command; "": none */
 };
 
-/* Make a folder and tell programs of it (FATHOM_RECORD_DIR) until col_zones_hide; the source takes
- * every region in it; col_zones_close removes it. */
+/* Create a directory and pass it to programs as FATHOM_RECORD_DIR until col_zones_hide.  The
+ * source reads every region in it.  col_zones_close removes it. */
 void col_zones_open(struct col_zones *z);
-void col_zones_hide(struct col_zones *z); /* the command has started: forget the variable */
+void col_zones_hide(struct col_zones *z); /* unset the variable after starting the command */
 struct col_source col_zones_source(struct col_zones *z);
 void col_zones_close(struct col_zones *z);
 

@@ -1,9 +1,9 @@
 /* collect.h - record a program, a running process or the whole machine into a sink.
  *
- * One call records from start to end: it starts or attaches, drains and unwinds while the target
- * runs, names what was hit, and tells the sink how good the recording is (meta keys
- * "quality.*", docs/internals/collect.md).  end() of the sink is left to the caller, who may
- * have more to say.  Nothing is printed.  SPDX-License-Identifier: Apache-2.0 */
+ * One call records from start to end: it starts or attaches to the target, drains and unwinds
+ * while the target runs, symbolizes the frames, and writes the quality of the recording as meta
+ * keys ("quality.*", docs/internals/collect.md).  The caller calls end() of the sink and may write
+ * more before.  Prints nothing.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COLLECT_H
 #define FATHOM_COLLECT_COLLECT_H
 
@@ -19,7 +19,7 @@ enum col_levels { COL_KERNEL_AND_USER, COL_USER_ONLY, COL_KERNEL_ONLY };
 
 enum { COL_DEFAULT_HZ = 999, COL_MAX_PIDS = 32 };
 
-/* How a recording stands; given to tick() while it runs and back to the caller at the end. */
+/* Progress of a recording; passed to tick() while it runs and returned at the end. */
 struct col_summary {
     uint64_t samples, lost, throttled;
     uint64_t complete, cut, joined, unreadable; /* stacks; joined ones are complete */
@@ -27,12 +27,12 @@ struct col_summary {
     uint64_t processes, threads;
     double rate_asked, rate_achieved; /* Hz; achieved is per CPU second of the target */
     const char *rung;                 /* "kernel+user", "user" */
-    char why[256];                    /* why not the rung above, "" when it is the top */
-    uint32_t copy_bytes;              /* of stack, as last used */
-    int exit_status;                  /* of the command: its own, or 128 + signal */
+    char why[256];                    /* why the rung above failed, "" at the top */
+    uint32_t copy_bytes;              /* size of stack copies, as last used */
+    int exit_status;                  /* its exit status, or 128 + signal */
 };
 
-struct col_options { /* {0} and a command, pids or system_wide is a good recording */
+struct col_options { /* {0} plus a command, pids or system_wide is valid */
     char *const *command; /* NULL-terminated, or NULL */
     int64_t pids[COL_MAX_PIDS];
     size_t n_pids;
@@ -40,14 +40,14 @@ struct col_options { /* {0} and a command, pids or system_wide is a good recordi
     uint64_t frequency_hz; /* 0: COL_DEFAULT_HZ */
     enum col_graph graph;
     uint32_t depth;        /* of frame-pointer chains, 0: the kernel's limit */
-    uint32_t copy_bytes;   /* 0: by itself */
-    const char *events;    /* comma-separated, NULL: the best clock there is */
+    uint32_t copy_bytes;   /* 0: automatic */
+    const char *events;    /* comma-separated; NULL: the best clock */
     double duration_s, delay_s;
     enum col_levels levels;
-    const char *pin; /* "0,2-3": CPUs the command may use */
+    const char *pin; /* "0,2-3": CPUs that the command may use */
     bool no_children, wall, no_source;
-    bool output_to_stderr; /* of the command: standard output is for the result */
-    /* Called about ten times a second, with what is known so far. */
+    bool output_to_stderr; /* redirect the command's standard output */
+    /* Called about ten times a second with the progress so far. */
     void (*tick)(void *context, const struct col_summary *now);
     void *context;
 };
@@ -55,7 +55,7 @@ struct col_options { /* {0} and a command, pids or system_wide is a good recordi
 /* "fp[,DEPTH]", "dwarf[,BYTES]", "lbr", "auto", "none" or "" (auto). */
 int col_parse_graph(const char *text, struct col_options *o, struct err *e);
 
-/* -1 when nothing could be recorded; the command has not run then. */
+/* Returns -1 when nothing could be recorded; the command has then not run. */
 int col_record(const struct col_options *o, struct sink *out, struct col_summary *s,
                struct err *e);
 
