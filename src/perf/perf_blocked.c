@@ -55,7 +55,7 @@ const char *perf_blocked_by_call(long number)
     return PERF_BLOCKED_UNKNOWN;
 }
 
-/* Beginnings of names, as compilers put .isra.0 and the like behind them. */
+/* Prefixes of names, because compilers append suffixes such as .isra.0. */
 static const struct {
     const char *begins, *word;
 } functions[] = {

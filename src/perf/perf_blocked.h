@@ -1,16 +1,16 @@
-/* perf_blocked.h - what a thread that is off the CPU waits for, in a word such as "futex".
+/* perf_blocked.h - wait kinds such as "futex", from system calls and kernel functions.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_BLOCKED_H
 #define FATHOM_PERF_PERF_BLOCKED_H
 
 #include <stdint.h>
 
-/* By the number of the system call it is in; -1: none, so it is a page fault. */
+/* From the number of the system call; -1: none, which means a page fault. */
 const char *perf_blocked_by_call(long number);
-/* By the name of a kernel function on its stack; NULL when that tells nothing. */
+/* From the name of a kernel function on the stack; NULL when it implies nothing. */
 const char *perf_blocked_by_function(const char *name);
 
-#define PERF_BLOCKED_QUEUE "run queue" /* it could run, but another thread did */
+#define PERF_BLOCKED_QUEUE "run queue" /* ready, but another thread ran */
 #define PERF_BLOCKED_FAULT "page fault"
 #define PERF_BLOCKED_UNKNOWN "unknown"
 

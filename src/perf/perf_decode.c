@@ -1,5 +1,5 @@
-/* perf_decode.c - see perf_decode.h.  The layout is that of perf_event_open(2): a sample has the
- * fields of its sample_type in a fixed order; other records end with a few of them, the trailer.
+/* perf_decode.c - see perf_decode.h.  perf_event_open(2) defines the layout: a sample has the
+ * fields of its sample_type in a fixed order; other records end with some of them, the trailer.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "perf/perf_decode.h"
 
@@ -39,7 +39,7 @@ bool perf_decode_header(struct cursor *c, struct perf_raw *raw)
 
 /* --- which event --- */
 
-/* perf makes the place of the id agree between the events of a recording. */
+/* perf puts the id at the same place for all events of a recording. */
 static uint64_t id_of(const struct perf_raw *raw, uint64_t type)
 {
     struct cursor c = raw->body;
@@ -66,7 +66,7 @@ static struct perf_attr *attr_of(const struct perf_attrs *attrs, const struct pe
     found = umap_find(&attrs->of_id, id);
     if (found)
         return attrs->v.v[found - 1];
-    /* Records that belong to no event (perf's own MMAP and COMM) carry id 0. */
+    /* Records without an event (perf's own MMAP and COMM) have id 0. */
     return id == 0 || raw->type != PERF_RECORD_SAMPLE ? first : NULL;
 }
 
@@ -84,7 +84,7 @@ uint64_t perf_decode_regs_mask(void)
 #endif
 }
 
-/* Register NUMBER out of those that MASK says are there; 0 when it is not. */
+/* Register NUMBER, given the registers in MASK; 0 when absent. */
 static uint64_t reg(struct cursor c, uint64_t mask, unsigned number)
 {
     if (!(mask >> number & 1))
@@ -99,7 +99,7 @@ static void read_regs(struct cursor *c, enum unw_arch arch, struct perf_record *
     struct cursor regs;
 
     if (abi == PERF_SAMPLE_REGS_ABI_NONE)
-        return; /* a thread of the kernel */
+        return; /* a kernel thread */
     regs = cur_sub(c, 8 * n_bits(mask));
     r->has_regs = abi == PERF_SAMPLE_REGS_ABI_64 && mask;
     if (!r->has_regs)
@@ -177,7 +177,7 @@ static void read_stack(struct cursor *c, struct perf_record *r)
     r->stack = (struct unw_stack){ r->regs.sp, data, c->failed ? 0 : (size_t)used };
 }
 
-/* Up to the copy of the stack; what follows it is not needed. */
+/* Decode up to the stack copy; later fields are not needed. */
 static void read_parts(struct cursor *c, const struct perf_attrs *attrs, struct perf_record *r)
 {
     uint64_t type = r->attr->sample_type;
@@ -234,7 +234,7 @@ static bool read_sample(struct cursor c, const struct perf_attrs *attrs, struct 
 
 /* --- other records --- */
 
-/* The trailer's bytes, cut off *BODY; false when the record is too short to have one. */
+/* Remove the trailer from *BODY and return it.  False when the record is too short. */
 static bool split_trailer(struct cursor *body, const struct perf_attr *a, struct cursor *trailer)
 {
     size_t n = a && a->has_trailer ? 8 * n_bits(a->sample_type & in_trailer) : 0;
@@ -333,7 +333,7 @@ static void read_body(struct cursor *c, struct perf_record *r)
         r->cookie = cur_u64(c);
         r->chain = take_words(c, cur_u64(c));
         break;
-    default: /* THROTTLE, SWITCH and records of newer kernels: all we need is in the trailer */
+    default: /* THROTTLE, SWITCH and unrecognized records: the trailer is enough */
         break;
     }
 }

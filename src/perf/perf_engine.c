@@ -14,7 +14,7 @@ static const enum unw_arch this_arch = UNW_X86_64;
 #endif
 
 struct perf_deferred {
-    struct perf_record r; /* its chain is CHAIN, which is ours */
+    struct perf_record r; /* its chain points to CHAIN, which we own */
     unsigned char *chain;
     uint64_t cookie;
 };
@@ -93,7 +93,7 @@ uint32_t perf_engine_metric(struct perf_engine *e, struct perf_attr *a)
     m.unit = intern_cstr(e->in, a->is_clock ? "ns" : "events");
     if (a->is_clock)
         m.about = intern_cstr(e->in, "time running on a CPU");
-    if (!a->is_frequency && a->period == 1) /* every single one */
+    if (!a->is_frequency && a->period == 1) /* exact: every occurrence */
         m.flags = METRIC_EXACT;
     else if (!a->is_frequency)
         m.period = a->period;
@@ -116,7 +116,7 @@ static void add_self(struct perf_engine *e, uint32_t stack, uint64_t weight)
     e->self.v[frame - 1] += weight;
 }
 
-/* R as a sample of event A; OUT lacks what depends on the event. */
+/* Write R as a sample of event A.  OUT lacks only the fields that depend on the event. */
 static void give(struct perf_engine *e, const struct perf_record *r, struct perf_attr *a,
                  struct sample out, uint64_t weight)
 {
@@ -131,7 +131,7 @@ static void give(struct perf_engine *e, const struct perf_record *r, struct perf
     sink_sample(e->in->out, &out);
 }
 
-/* How much the counter with sample id ID has grown to VALUE. */
+/* Increase of the counter with sample id ID, whose new value is VALUE. */
 static uint64_t grown(struct perf_engine *e, uint64_t id, uint64_t value)
 {
     uint32_t at = umap_find(&e->group_at, id);
@@ -154,7 +154,7 @@ static bool is_group(const struct perf_record *r)
     return r->read.n && (r->attr->read_format & needed) == needed;
 }
 
-/* The leader's sample holds the values of all events of its group. */
+/* The sample of the leader contains the values of all events in its group. */
 static void give_group(struct perf_engine *e, const struct perf_record *r, struct sample out)
 {
     uint64_t format = r->attr->read_format;
@@ -174,7 +174,7 @@ static void give_group(struct perf_engine *e, const struct perf_record *r, struc
 
 static void take_sample(struct perf_engine *e, const struct perf_record *r)
 {
-    /* A thread that has all but ended has the number -1. */
+    /* A thread that is about to end has tid -1. */
     struct perf_thread *t = perf_process_thread(&e->processes, (int32_t)r->pid, (int32_t)r->tid);
     struct sample out = { .thread = t->id, .cpu = r->cpu, .count = 1 };
 
@@ -193,7 +193,7 @@ static void take_sample(struct perf_engine *e, const struct perf_record *r)
 
 /* --- samples whose user part comes later --- */
 
-/* Cookie of the record that will hold the user part; 0 when the sample is whole. */
+/* Cookie of the record with the user part; 0 when the sample is complete. */
 static uint64_t deferred_cookie(const struct perf_words *chain)
 {
     for (size_t i = 0; i + 1 < chain->n; i++)
@@ -214,7 +214,7 @@ static void defer(struct perf_engine *e, const struct perf_record *r, uint64_t c
     d->r.has_regs = d->r.has_stack = false;
 }
 
-/* The kernel's part that was kept and the user's part USER as one chain. */
+/* Join the saved kernel part and the user part USER into one chain. */
 static void complete(struct perf_engine *e, struct perf_deferred *d, const struct perf_words *user)
 {
     size_t kernel = d->r.chain.n;
@@ -304,7 +304,7 @@ void perf_engine_until(struct perf_engine *e, uint64_t until_ns)
 void perf_engine_finish(struct perf_engine *e, uint64_t stop_ns)
 {
     perf_order_until(&e->queue, UINT64_MAX);
-    for (size_t i = 0; i < e->deferred.n; i++) /* their user part never came */
+    for (size_t i = 0; i < e->deferred.n; i++) /* their user part is missing */
         complete(e, &e->deferred.v[i], &(struct perf_words){ NULL, 0 });
     e->deferred.n = 0;
     perf_wait_end(&e->waits, stop_ns);

@@ -2,16 +2,16 @@
  *
  *     perf_engine_init(&e, &intern, &host);
  *     perf_engine_attr(&e, &attr), perf_engine_id(&e, id, number);  // events, before their records
- *     perf_engine_add(&e, &raw);            // a record that must wait for its time ...
- *     perf_engine_until(&e, ns);            // ... nothing older than NS will be added any more
- *     perf_engine_record(&e, &record);      // a record whose time has come
+ *     perf_engine_add(&e, &raw);            // queue a record ...
+ *     perf_engine_until(&e, ns);            // ... apply those up to NS; older ones may not follow
+ *     perf_engine_record(&e, &record);      // apply a record now
  *     perf_engine_finish(&e, stop_ns);
  *     perf_names(&e, &names);               // functions and lines of all frames
  *     perf_engine_quality(&e);
  *
- * Records reach perf_engine_record in order of time.  A source that has them in order hands them
- * over decoded, with pointers into its own memory: nothing is copied.  The others pass through
- * the queue.  What a source knows beyond the records is in its struct perf_host.
+ * perf_engine_record must see records in order of time.  A source with ordered records passes
+ * them decoded, with pointers into its own memory: nothing is copied.  Other records pass through
+ * the queue.  A source provides facts beyond the records through its struct perf_host.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_ENGINE_H
 #define FATHOM_PERF_PERF_ENGINE_H
@@ -24,7 +24,7 @@
 
 struct perf_counts {
     uint64_t samples, lost, throttled;
-    uint64_t broken;            /* records that make no sense */
+    uint64_t broken;            /* invalid records */
     uint64_t first_ns, last_ns; /* times of samples */
 };
 
@@ -39,32 +39,33 @@ struct perf_engine {
     struct perf_stacks stacks;
     struct perf_waits waits;
     struct perf_counts counts;
-    VEC(struct perf_deferred) deferred; /* samples whose user part comes in a later record */
-    struct umap group_at;               /* sample id -> place in group_value + 1 */
-    VEC(uint64_t) group_value;          /* last value of a counter that is read in a group */
-    VEC(uint64_t) self; /* by frame id - 1: weight of the first event with it as the leaf */
+    VEC(struct perf_deferred) deferred; /* samples whose user part follows in a later record */
+    struct umap group_at;               /* sample id -> index in group_value + 1 */
+    VEC(uint64_t) group_value;          /* last value of each counter of a group */
+    VEC(uint64_t) self; /* by frame id - 1: self weight of the first event */
 };
 
 void perf_engine_init(struct perf_engine *e, struct intern *in, const struct perf_host *host);
 void perf_engine_release(struct perf_engine *e);
-/* The machine that wrote the records, when it is not this one. */
+/* Set the machine that wrote the records, if it is not this one. */
 void perf_engine_arch(struct perf_engine *e, enum unw_arch arch);
 
-/* Number of a new event, from 0; records name it by the ids that it has. */
+/* Add an event and return its number, from 0.  Records refer to it by its ids. */
 uint32_t perf_engine_attr(struct perf_engine *e, const struct perf_attr *a);
 void perf_engine_id(struct perf_engine *e, uint64_t id, uint32_t number);
-/* Its metric in the sink, defined now when it was not. */
+/* Return its metric in the sink; defines it if necessary. */
 uint32_t perf_engine_metric(struct perf_engine *e, struct perf_attr *a);
 
 void perf_engine_add(struct perf_engine *e, const struct perf_raw *raw);
 void perf_engine_until(struct perf_engine *e, uint64_t until_ns);
 void perf_engine_record(struct perf_engine *e, const struct perf_record *r);
-/* Deliver all that is left; waits that are not over end at STOP_NS. */
+/* Apply all remaining records.  Open waits end at STOP_NS. */
 void perf_engine_finish(struct perf_engine *e, uint64_t stop_ns);
 
-/* Name every frame with NAMES, made here and released by the caller (perf_names.c). */
+/* Symbolize every frame with NAMES, which is created here and released by the caller
+ * (perf_names.c). */
 void perf_names(struct perf_engine *e, struct sym_resolve *names);
-/* The quality.* keys that can be told from the records. */
+/* Write the quality.* keys that the records determine. */
 void perf_engine_quality(struct perf_engine *e);
 
 #endif

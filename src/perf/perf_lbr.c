@@ -1,17 +1,17 @@
 /* perf_lbr.c - see perf_lbr.h.
  *
- * In call-stack mode the CPU drops a call's record when the call returns, so that the records
- * left, newest first, are the calls that are open: from = the call instruction in the caller,
- * to = the start of the callee.  It holds 8 to 32 of them.  A sample with fewer reaches the
- * root; a full one lacks its outermost calls, which are those of the thread's last stack when
- * the oldest calls of the one are found in the other.  SPDX-License-Identifier: Apache-2.0 */
+ * In call-stack mode the CPU removes the record of a call when the call returns.  The remaining
+ * records, newest first, are the open calls: from = the call instruction in the caller, to = the
+ * start of the callee.  The CPU stores 8 to 32 of them.  A sample with fewer records is complete.
+ * A full one lacks its outermost calls.  They are taken from the thread's last stack if that
+ * contains the oldest calls of the sample.  SPDX-License-Identifier: Apache-2.0 */
 #include "perf/perf_lbr.h"
 
 #include <string.h>
 
-enum { ALIKE = 2, MOST_CALLS = 1024 }; /* calls that must agree before two stacks are one */
+enum { ALIKE = 2, MOST_CALLS = 1024 }; /* ALIKE: calls that must match to join two stacks */
 
-/* The calls of R that are open, oldest first, into CALLS. */
+/* Store the open calls of R, oldest first, in CALLS. */
 static size_t open_calls(const struct perf_record *r, uint64_t *calls, size_t cap)
 {
     size_t n = 0, all = r->branches.n / 3;
@@ -24,7 +24,7 @@ static size_t open_calls(const struct perf_record *r, uint64_t *calls, size_t ca
     return n;
 }
 
-/* Place in KNOWN of the oldest of CALLS; the innermost one that fits.  SIZE_MAX when none. */
+/* Index in KNOWN of the oldest of CALLS, the innermost match; SIZE_MAX when none. */
 static size_t place_of(const struct perf_lbr *known, const uint64_t *calls, size_t n)
 {
     for (size_t at = known->n; n >= ALIKE && at-- > 0;) {
@@ -62,7 +62,7 @@ struct perf_lbr_stack perf_lbr_walk(const struct perf_record *r, struct perf_lbr
     s.stitched = s.whole && at != SIZE_MAX ? at : 0;
     if (n)
         know(known, s.stitched, calls, n);
-    /* A return address would lie behind the call: look-ups take one off again. */
+    /* A return address lies after the call: lookups subtract one. */
     for (size_t i = known->n; n && i-- > 0 && s.n < cap;)
         frames[s.n++] = (struct unw_frame){ .pc = known->v[i] + 1, .is_return = true };
     return s;

@@ -9,19 +9,20 @@
 #include "base/mem.h"
 #include "perf/perf_record.h"
 
-struct perf_lbr { /* a thread's calls as last known, outermost first */
+struct perf_lbr { /* the last known calls of a thread, outermost first */
     uint64_t *v;
     size_t n, cap;
 };
 
 struct perf_lbr_stack {
     size_t n;       /* frames, leaf first */
-    bool whole;     /* reaches the root */
-    size_t stitched; /* of these, outermost ones taken from the stack before */
+    bool whole;     /* complete */
+    size_t stitched; /* outermost frames taken from the previous stack */
 };
 
-/* Frames of sample R into FRAMES (CAP of them, at least 1), completed from what was known of
- * the thread.  *DEPTH is the most calls any sample had, so far what the CPU can hold. */
+/* Store the frames of sample R in FRAMES (CAP of them, at least 1), completed from the thread's
+ * last known calls.  *DEPTH is the maximum number of calls in any sample so far, an estimate of
+ * the CPU's capacity. */
 struct perf_lbr_stack perf_lbr_walk(const struct perf_record *r, struct perf_lbr *known,
                                     size_t *depth, struct unw_frame *frames, size_t cap);
 

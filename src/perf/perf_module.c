@@ -82,8 +82,8 @@ static enum module_kind kind_of(const char *path)
     return MODULE_FILE;
 }
 
-/* Code that no file holds is named by the map its runtime writes, which is also what keeps the
- * processes apart. */
+/* Code without a file is named after the symbol map that its runtime writes, which also separates
+ * the processes. */
 static void jit_path(char *path, size_t cap, const struct perf_mapping *w)
 {
     if (w->jit_dump)
@@ -122,7 +122,7 @@ uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w
 {
     enum module_kind kind = kind_of(w->path);
     const struct perf_build_id *known = w->build_id_size ? NULL : find_build_id(m, w->path);
-    struct perf_mapping file = *w; /* of code without a file, nothing but the name counts */
+    struct perf_mapping file = *w; /* for code without a file only the name matters */
     char path[4096];
     struct perf_module *x;
     uint64_t h;
@@ -159,7 +159,7 @@ uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w
     return (uint32_t)m->v.n;
 }
 
-/* A file that serves because of its name or build id, not the one that was mapped. */
+/* A file found by its name or build id, not the one that was mapped. */
 static void load_found(struct perf_modules *m, struct perf_module *x)
 {
     int fd = m->host->find(x->path, x->build_id, x->build_id_size);
@@ -181,7 +181,7 @@ static void load_file(struct perf_module *x)
         x->build_id_size = x->elf.build_id_size;
     } else if (x->elf.build_id_size != x->build_id_size ||
                memcmp(x->build_id, x->elf.build_id, x->build_id_size) != 0) {
-        return; /* replaced meanwhile: its segments still are the best guess */
+        return; /* replaced meanwhile: its segments are still the best guess */
     }
     x->table = cfi_table_open(x->fd, x->build_id_size ? x->build_id : NULL, x->build_id_size, NULL);
 }
@@ -198,7 +198,7 @@ void perf_module_load(struct perf_modules *m, struct perf_module *x)
     else if (x->kind == MODULE_FILE)
         load_file(x);
     else if (x->kind == MODULE_JIT && m->host->open_jit)
-        /* The list of names grows while the program runs, and goes with its namespace. */
+        /* The symbol map grows while the program runs and disappears with its namespace. */
         x->fd = m->host->open_jit(x->target_pid, x->path);
     else if (x->kind == MODULE_VDSO)
         x->table = cfi_table_vdso();

@@ -1,7 +1,7 @@
-/* perf_module.h - the files that code came from, one entry for all processes that map a file.
+/* perf_module.h - files that contain code, one entry for all processes that map a file.
  *
  * A file is opened when it is first mapped, because the process and its view of the file system
- * may be gone later; its unwind table is made when a sample first lies in it.
+ * may disappear.  Its unwind table is made when a sample first lies in it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_MODULE_H
 #define FATHOM_PERF_PERF_MODULE_H
@@ -17,13 +17,13 @@
 #include "profile/intern.h"
 
 struct perf_module {
-    char *path; /* as the target saw it */
+    char *path; /* as seen by the target */
     enum module_kind kind;
-    uint64_t device, inode; /* 0 when known by build id */
+    uint64_t device, inode; /* 0 when identified by build id */
     uint8_t build_id[20];
     uint8_t build_id_size;
-    int64_t target_pid, pid; /* of a JIT's process; as it is called in its own pid namespace */
-    char root[40]; /* where its path is looked up: "" or "/proc/self/fd/N" */
+    int64_t target_pid, pid; /* of a JIT's process; pid: in its own pid namespace */
+    char root[40]; /* prefix of its path: "" or "/proc/self/fd/N" */
     int fd;        /* -1 when it could not be opened */
     bool loaded;   /* elf, table and id are valid */
     struct elf_file elf;
@@ -31,14 +31,14 @@ struct perf_module {
     uint32_t id;             /* in the sink */
 };
 
-struct perf_build_id { /* of a file, told apart from its mapping */
+struct perf_build_id { /* of a file, given separately from its mapping */
     char *path;
     uint8_t id[20];
     uint8_t size;
 };
 
 struct perf_modules {
-    VEC(struct perf_module) v; /* number - 1 */
+    VEC(struct perf_module) v; /* indexed by number - 1 */
     struct index by_key;
     VEC(struct perf_build_id) build_id;
     struct index by_path; /* of build_id */
@@ -46,30 +46,30 @@ struct perf_modules {
     const struct perf_host *host;
 };
 
-struct perf_mapping { /* what a record or a line of /proc/PID/maps says */
+struct perf_mapping { /* from a record or a line of /proc/PID/maps */
     uint64_t start, end, file_offset;
     uint64_t device, inode;
     const uint8_t *build_id;
     uint8_t build_id_size;
     const char *path;
-    int64_t pid, inner_pid; /* of the process; its number in its own namespace */
-    int root_fd;            /* its root folder when that is not ours, else -1 */
-    const char *jit_dump;   /* where it describes the code it makes, or NULL */
+    int64_t pid, inner_pid; /* of the process; its pid in its own namespace */
+    int root_fd;            /* its root directory; -1: same as ours */
+    const char *jit_dump;   /* its jitdump file, or NULL */
 };
 
 void perf_module_init(struct perf_modules *m, struct intern *in, const struct perf_host *host);
 void perf_module_release(struct perf_modules *m);
-/* The file at PATH has this build id, in mappings that come without one. */
+/* Set the build id of the file at PATH, for mappings without one. */
 void perf_module_add_build_id(struct perf_modules *m, const char *path, const uint8_t *id,
                               size_t size);
-/* Number of the module for mapping W, from 1; made when new. */
+/* Number of the module of mapping W, from 1; created if new. */
 uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w);
-/* PATH is a jitdump: a process maps it only to tell where it is. */
+/* PATH is a jitdump.  A process maps it only to announce its path. */
 bool perf_module_is_jit_dump(const char *path);
 struct perf_module *perf_module_get(struct perf_modules *m, uint32_t number);
-/* Read what unwinding needs and define the module to the sink. */
+/* Load what unwinding needs and define the module in the sink. */
 void perf_module_load(struct perf_modules *m, struct perf_module *x);
-/* Offset between addresses of a mapping that starts at START with FILE_OFFSET, and the module's. */
+/* Difference between addresses of a mapping at START with FILE_OFFSET and those of the module. */
 uint64_t perf_module_bias(const struct perf_module *x, uint64_t start, uint64_t file_offset);
 
 #endif

@@ -1,4 +1,4 @@
-/* perf_names.c - at the end: names, lines and inlined calls of every frame that was hit.
+/* perf_names.c - symbolize at the end: names, lines and inlined calls of every frame.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -6,8 +6,9 @@
 
 enum { WORTH_UNPACKING_PCT = 20 };
 
-/* A distribution's debug files are compressed: to unpack that of the C library costs more than
- * all else together.  Names do not need it, and lines only matter where time was spent. */
+/* Debug files of distributions are compressed, and decompressing that of the C library takes
+ * longer than everything else.  Names do not need it, and lines matter only where time was
+ * spent. */
 static void spare_cold_modules(struct perf_engine *e, struct sym_resolve *names)
 {
     uint64_t *self = mem_zalloc((e->in->module.n + 1) * sizeof *self), all = 0;
@@ -36,7 +37,7 @@ static bool is_root_name(const char *name)
     return false;
 }
 
-/* Frame-pointer chains that ended where threads begin were whole. */
+/* Frame-pointer chains that end in the first function of a thread are complete. */
 static void judge_ends(struct perf_engine *e, struct sym_resolve *names)
 {
     struct perf_stack_counts *c = &e->stacks.counts;

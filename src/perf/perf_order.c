@@ -31,7 +31,7 @@ void perf_order_add(struct perf_queue *q, const struct perf_raw *raw, uint64_t t
 {
     struct perf_queued it = { time_ns, q->serial++, *raw };
 
-    if (time_ns == 0) { /* no clock: as it comes */
+    if (time_ns == 0) { /* no time: deliver at once */
         q->deliver(q->with, raw);
         return;
     }

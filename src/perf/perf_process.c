@@ -32,7 +32,7 @@ static void space_drop(struct perf_space *s)
     free(s);
 }
 
-/* The process's own space, to change it. */
+/* Return a space that is not shared, for changing it. */
 static struct perf_space *space_own(struct perf_process *x)
 {
     if (x->space->users > 1) {
@@ -76,7 +76,7 @@ struct perf_thread *perf_process_find_thread(struct perf_processes *p, int64_t t
     return at ? p->thread.v[at - 1] : NULL;
 }
 
-/* SPACE is taken over; NULL makes an empty one. */
+/* Takes ownership of SPACE; NULL creates an empty one. */
 static struct perf_process *add_process(struct perf_processes *p, const struct process *info,
                                        struct perf_space *space)
 {
@@ -144,7 +144,7 @@ static void map_into(struct perf_processes *p, struct perf_process *x, struct pe
     number |= m->loaded ? 0 : PERF_PENDING;
     r = unw_space_find(s->unw, w->start);
     if (r && r->start == w->start && r->end == w->end && r->module == number && r->bias == bias)
-        return; /* a JIT that turns a page's protection to and fro */
+        return; /* a JIT that toggles the protection of a page */
     s = space_own(x);
     cfi_space_map(s->unw, w->start, w->end, bias, m->loaded ? m->table : NULL, number);
     s->generation++;
@@ -158,7 +158,7 @@ static void map_line(void *context, struct perf_mapping *w)
     map_into(both[0], both[1], w);
 }
 
-/* --- what the host knows --- */
+/* --- facts from the host --- */
 
 static void find_name(struct perf_processes *p, int64_t pid, int64_t tid, char *name, size_t cap)
 {
@@ -173,7 +173,7 @@ static int64_t find_parent(struct perf_processes *p, int64_t pid)
     return p->modules->host->parent ? p->modules->host->parent(pid) : 0;
 }
 
-/* String id of the command line, OR when it is not known. */
+/* String id of the command line, or OR when unknown. */
 static uint32_t find_command(struct perf_processes *p, int64_t pid, uint32_t or)
 {
     const struct perf_host *host = p->modules->host;
@@ -237,7 +237,7 @@ static void on_map(struct perf_processes *p, const struct perf_record *r)
         map_into(p, perf_process_thread(p, (int32_t)r->pid, (int32_t)r->tid)->process, &w);
 }
 
-/* A new program in the process: what it had mapped is gone. */
+/* exec: the old mappings no longer exist. */
 static void on_exec(struct perf_processes *p, struct perf_process *x)
 {
     space_drop(x->space);
@@ -252,7 +252,7 @@ static void on_comm(struct perf_processes *p, const struct perf_record *r)
 {
     struct perf_thread *t = perf_process_find_thread(p, r->tid);
 
-    /* The launched command's first record: nothing of it is worth reading from /proc. */
+    /* The first record of the launched command: /proc has nothing useful yet. */
     if (!t && (r->misc & PERF_RECORD_MISC_COMM_EXEC) && !find_process(p, r->pid)) {
         struct process info = { .pid = r->pid, .name = intern_cstr(p->in, r->text),
                                 .start_ns = r->time_ns };

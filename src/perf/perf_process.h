@@ -1,7 +1,7 @@
-/* perf_process.h - the processes and threads of a recording, and what each has mapped.
+/* perf_process.h - the processes and threads of a recording, and their mappings.
  *
- * Address spaces are shared between a process and its fork until one of them maps something, so
- * that a program that forks and execs a thousand children costs little.
+ * A process and its fork share an address space until one of them maps something, so that a
+ * program that forks and execs a thousand children is cheap.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_PROCESS_H
 #define FATHOM_PERF_PERF_PROCESS_H
@@ -17,13 +17,13 @@
 #include "perf/perf_record.h"
 #include "profile/intern.h"
 
-/* Set in a range's module number while its module is not loaded; its bias is then only
- * start - file offset. */
+/* Flag in a range's module number: the module is not loaded, and the bias is only start - file
+ * offset. */
 #define PERF_PENDING 0x80000000u
 
 struct perf_space {
     unsigned users;
-    uint32_t generation; /* changes whenever a cached frame may be wrong */
+    uint32_t generation; /* changes when cached frames become invalid */
     struct unw_space *unw;
     struct umap frame_by_pc; /* pc * 2 + is_return -> frame id */
 };
@@ -33,10 +33,10 @@ struct perf_process {
     uint32_t id; /* in the sink */
     struct process info;
     struct perf_space *space;
-    int64_t inner_pid; /* its number in its own pid namespace */
-    int root_fd;       /* -1 when it has the root folder that we have */
-    uint64_t mount_ns; /* 0 until looked at */
-    char *jit_dump;    /* path of the dump it has mapped, or NULL */
+    int64_t inner_pid; /* its pid in its own pid namespace */
+    int root_fd;       /* -1: same root directory as ours */
+    uint64_t mount_ns; /* 0: not read yet */
+    char *jit_dump;    /* path of its jitdump, or NULL */
     bool gone;
 };
 
@@ -55,17 +55,17 @@ struct perf_thread {
     const struct perf_space *last_space; /* only compared */
     uint32_t last_generation, last_root;
     struct perf_lbr calls;
-    uint32_t user_stack; /* of its last sample, without the kernel's part */
-    /* Waiting (perf_wait.c).  Notes are strings; 0 is unknown. */
-    uint64_t out_ns, in_ns; /* since when it is off the CPU, 0 when it runs; when it last came */
+    uint32_t user_stack; /* of its last sample, without kernel frames */
+    /* Waiting (perf_wait.c).  Words are string ids; 0 is unknown. */
+    uint64_t out_ns, in_ns; /* left the CPU, 0 if running; last returned */
     uint64_t switch_ns;     /* of its last sample at a switch */
     uint32_t switch_stack, switch_word;
-    uint32_t block_stack, block_word; /* of its last one that was no loss of the CPU */
-    uint32_t wait_stack, wait_word; /* of the wait at hand */
-    uint32_t last_stack; /* where it was last seen, running or waiting */
+    uint32_t block_stack, block_word; /* of its last voluntary switch */
+    uint32_t wait_stack, wait_word; /* of the current wait */
+    uint32_t last_stack; /* its last stack, running or waiting */
     bool preempted, asked;
-    bool block_sampled; /* block_stack is of a sample, not of a glance */
-    bool guessed; /* it waited, too shortly to be looked at */
+    bool block_sampled; /* block_stack is from a sample, not from col_look */
+    bool guessed; /* it waited too briefly to be inspected */
 };
 
 struct perf_processes {
@@ -76,7 +76,7 @@ struct perf_processes {
     struct umap by_pid, by_tid; /* -> index + 1 */
     uint64_t start_ns;          /* of the recording */
     enum unw_arch arch;
-    bool no_children;           /* a fork is told of, but not recorded */
+    bool no_children;           /* children are not recorded */
 };
 
 void perf_process_init(struct perf_processes *p, struct intern *in, struct perf_modules *modules);
@@ -84,14 +84,14 @@ void perf_process_release(struct perf_processes *p);
 
 /* Apply a MMAP, MMAP2, COMM, FORK or EXIT record. */
 void perf_process_record(struct perf_processes *p, const struct perf_record *r);
-/* The thread, made from what the host knows when no record told of it. */
+/* Return the thread.  If no record described it, create it from the facts of the host. */
 struct perf_thread *perf_process_thread(struct perf_processes *p, int64_t pid, int64_t tid);
 struct perf_thread *perf_process_find_thread(struct perf_processes *p, int64_t tid); /* or NULL */
-/* A process that runs already: names and mappings are the host's. */
+/* Add a running process: names and mappings come from the host. */
 struct perf_process *perf_process_attach(struct perf_processes *p, int64_t pid);
 
-/* The range with address PC, its module loaded; NULL when nothing is mapped there.  *LOADED is
- * set when a module was loaded just now, so that a walk that came this far must be repeated. */
+/* Return the range that contains PC with its module loaded; NULL when nothing is mapped there.
+ * Sets *LOADED if the module was loaded by this call: the walk so far must then be repeated. */
 const struct unw_range *perf_process_range(struct perf_processes *p, struct perf_space *s,
                                           uint64_t pc, bool *loaded);
 

@@ -1,7 +1,7 @@
-/* perf_record.h - a perf record as fields, and the events that records belong to.
+/* perf_record.h - a decoded perf record, and the events that records belong to.
  *
- * Nothing here says who wrote a record: the kernel into a ring, perf into a file, or code inside
- * the target.  Pointers lead into the record's bytes and are valid as long as these.
+ * The writer of a record may be the kernel (ring), perf (file), or code inside the target.
+ * Pointers point into the bytes of the record and are valid as long as these.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_RECORD_H
 #define FATHOM_PERF_PERF_RECORD_H
@@ -21,14 +21,14 @@ enum { /* newer than the headers of Debian 12 */
     PERF_BRANCH_COUNTERS_ = 1 << 19,
 };
 
-struct perf_attr { /* one event: how its records are laid out, and the metric they become */
+struct perf_attr { /* an event: the layout of its records, and its metric */
     uint32_t type;
     uint64_t config, period, sample_type, read_format, branch_type, regs_user;
     bool is_frequency; /* the period varies */
-    bool has_trailer;  /* records that are no samples end with the fields of a sample */
+    bool has_trailer;  /* other records end with fields of a sample */
     bool is_clock;     /* the period is nanoseconds */
-    bool at_switch;    /* samples are taken when a thread leaves its CPU: they tell why it waits */
-    bool no_metric;    /* and are for nothing else */
+    bool at_switch;    /* samples are taken when a thread leaves its CPU and show why it waits */
+    bool no_metric;    /* samples are used for nothing else */
     const char *name;  /* of the metric; must outlive the engine */
     uint32_t metric;   /* id in the sink, 0 until first used */
     uint64_t samples, weight; /* so far */
@@ -36,7 +36,7 @@ struct perf_attr { /* one event: how its records are laid out, and the metric th
 
 struct perf_attrs {
     VEC(struct perf_attr *) v;
-    struct umap of_id;  /* sample id -> place in v + 1 */
+    struct umap of_id;  /* sample id -> index in v + 1 */
     enum unw_arch arch; /* of the machine that wrote the records */
 };
 
@@ -63,8 +63,8 @@ struct perf_record {
 
     /* SAMPLE */
     uint64_t ip, period;
-    struct perf_words read;     /* values of a group, as attr->read_format says */
-    struct perf_words chain;    /* with context marks; also of CALLCHAIN_DEFERRED */
+    struct perf_words read;     /* values of a group, laid out by attr->read_format */
+    struct perf_words chain;    /* with context markers; also for */
     struct perf_words branches; /* three words each: from, to, flags */
     bool has_regs, has_stack;   /* 64-bit registers; a copy of the stack, which may be empty */
     struct unw_regs regs;
@@ -83,7 +83,7 @@ struct perf_record {
     uint64_t cookie;                 /* CALLCHAIN_DEFERRED */
 };
 
-/* The sample interrupted the kernel, a hypervisor or the kernel of a guest. */
+/* Whether the sample interrupted the kernel, a hypervisor or the kernel of a guest. */
 static inline bool perf_record_in_kernel(const struct perf_record *r)
 {
     unsigned mode = r->misc & PERF_RECORD_MISC_CPUMODE_MASK;

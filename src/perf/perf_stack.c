@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LOADS = 64 }; /* modules of one stack that are met for the first time */
+enum { MAX_LOADS = 64 }; /* limit of modules loaded for one stack */
 
 struct user { /* the user part of a stack, leaf first */
     struct unw_frame *frames;
     size_t n;
     enum unw_end end;
-    uint32_t parent; /* stack the outermost frame is put on; 0 for none */
+    uint32_t parent; /* parent stack of the outermost frame; 0: none */
     enum way { BY_TABLES, BY_CHAIN, BY_BRANCHES, BY_ADDRESS } way;
     bool joined;
-    size_t joint; /* frame, counted from the outermost, below which all is joined */
+    size_t joint; /* index from the outermost of the first joined frame */
 };
 
 void perf_stack_init(struct perf_stacks *s, struct intern *in, struct perf_processes *p)
@@ -61,7 +61,7 @@ static uint64_t frame_key(const struct unw_frame *f)
     return f->pc * 2 + f->is_return;
 }
 
-/* Frame id of F; 0 with *LOADED when its module had to be loaded first. */
+/* Frame id of F; 0 with *LOADED set when its module was just loaded. */
 static uint32_t frame_of(struct perf_stacks *s, struct perf_space *space, const struct unw_frame *f,
                          bool *loaded)
 {
@@ -87,7 +87,7 @@ static uint32_t frame_of(struct perf_stacks *s, struct perf_space *space, const 
     return id;
 }
 
-/* How many of the outermost frames are those of the thread's last stack. */
+/* Number of outermost frames that equal those of the thread's last stack. */
 static size_t same_as_last(const struct perf_thread *t, const struct user *u)
 {
     size_t same = 0;
@@ -106,7 +106,7 @@ static size_t same_as_last(const struct perf_thread *t, const struct user *u)
     return same;
 }
 
-/* Load the modules of the frames that are new; true when the walk must be repeated. */
+/* Load the modules of new frames.  Returns true when the walk must be repeated. */
 static bool load_modules(struct perf_stacks *s, struct perf_thread *t, const struct user *u,
                          size_t same)
 {
@@ -119,7 +119,7 @@ static bool load_modules(struct perf_stacks *s, struct perf_thread *t, const str
 
 /* --- joining --- */
 
-/* Put what was walked on the callers that an earlier stack had at the same place. */
+/* Join the walked frames to the callers of an earlier stack at the same place. */
 static bool join(struct perf_stacks *s, const struct perf_thread *t, struct user *u)
 {
     for (size_t i = u->n; i-- > 1;) {
@@ -156,8 +156,8 @@ static bool is_kernel_mark(uint64_t x)
     return x == (uint64_t)PERF_CONTEXT_KERNEL || x == (uint64_t)PERF_CONTEXT_HV;
 }
 
-/* The kernel's and the program's part; of several of a kind the last.  What comes before any
- * mark is where the sample was. */
+/* Split a chain into its kernel and user parts; of several of a kind the last wins.  Addresses
+ * before any marker belong to the sampled context. */
 static struct chain split_chain(const struct perf_record *r)
 {
     struct chain c = { .words = &r->chain };
@@ -193,7 +193,7 @@ static size_t chain_frames(const struct chain *c, size_t skip, struct unw_frame 
     return n;
 }
 
-/* The chain may go on where the walk stopped: after the walk's last frame. */
+/* Continue the walk with the chain, after the walk's last frame. */
 static void extend_by_chain(const struct chain *c, struct user *u)
 {
     uint64_t last = u->n ? u->frames[u->n - 1].pc : 0;
@@ -216,7 +216,7 @@ static void walk_branches(struct perf_stacks *s, struct perf_thread *t, const st
                                             PERF_MAX_FRAMES);
 
     if ((r->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER) {
-        u->frames++; /* the address is the kernel's */
+        u->frames++; /* the address is in the kernel */
         b.n--;
     }
     u->way = BY_BRANCHES;
@@ -260,7 +260,7 @@ static bool ends_at_a_root(struct perf_stacks *s, struct perf_thread *t, const s
                              frame_of(s, t->process->space, &u->frames[u->n - 1], &loaded));
 }
 
-/* Where the walk did not reach the root: look for the rest elsewhere. */
+/* Complete a walk that did not reach the root. */
 static void complete(struct perf_stacks *s, struct perf_thread *t, const struct chain *c,
                      struct user *u)
 {
@@ -289,7 +289,7 @@ static void count(struct perf_stacks *s, const struct user *u)
         s->counts.lost++;
 }
 
-/* Whether a chain reached the root can only be told by the name of its last function. */
+/* Only the name of the last function shows whether a chain reached the root. */
 static void note_end(struct perf_stacks *s, struct perf_thread *t, const struct user *u)
 {
     bool loaded = false;
@@ -332,7 +332,7 @@ static uint32_t intern_user(struct perf_stacks *s, struct perf_thread *t, const 
     return parent;
 }
 
-/* In the middle of exec the registers are still those of the program before. */
+/* During exec the registers are still those of the old program. */
 static bool is_before_exec(const struct perf_thread *t, const struct perf_record *r)
 {
     return r->has_regs && (r->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
@@ -345,7 +345,7 @@ static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const st
     struct user u;
     size_t same = 0;
 
-    /* A walk through a module that is not loaded guesses; load it and walk again. */
+    /* A walk through an unloaded module is a guess: load it and repeat. */
     for (int i = 0; i < MAX_LOADS; i++) {
         walk(s, t, r, c, &u);
         same = same_as_last(t, &u);

@@ -26,7 +26,7 @@ void perf_wait_begin(struct perf_waits *w)
     w->metric = intern_metric(w->in, &m);
 }
 
-/* --- what it waits for --- */
+/* --- wait kinds --- */
 
 static uint32_t tags_of(struct perf_waits *w, uint32_t word, bool guessed)
 {
@@ -36,7 +36,8 @@ static uint32_t tags_of(struct perf_waits *w, uint32_t word, bool guessed)
     return guessed ? intern_tag(w->in, tags, TAG_STACK, "guessed") : tags;
 }
 
-/* The innermost function that tells something; a page fault wins over the disk it needs. */
+/* Use the innermost function that implies a wait kind.  A page fault takes precedence over the
+ * disk. */
 static const char *word_of_chain(struct perf_waits *w, const struct perf_words *chain)
 {
     const char *found = NULL;
@@ -60,7 +61,7 @@ static const char *word_of_chain(struct perf_waits *w, const struct perf_words *
     return found ? found : PERF_BLOCKED_UNKNOWN;
 }
 
-/* The kernel part of a chain is always one of few: names are looked up once for each. */
+/* There are few different kernel stacks: look up the names once for each. */
 static uint32_t kind_of_chain(struct perf_waits *w, const struct perf_words *chain)
 {
     uint64_t h = 0;
@@ -86,7 +87,7 @@ static uint32_t kind_of_chain(struct perf_waits *w, const struct perf_words *cha
 void perf_wait_running(struct perf_thread *t, uint64_t time_ns)
 {
     if (t->out_ns && time_ns > t->out_ns)
-        t->out_ns = 0; /* the record of its return was lost, or it never was away */
+        t->out_ns = 0; /* its switch-in record was lost, or it never left */
     t->last_stack = t->user_stack;
 }
 
@@ -107,9 +108,9 @@ void perf_wait_sample(struct perf_waits *w, struct perf_thread *t, const struct 
     t->switch_word = kind_of_chain(w, &r->chain);
     told = t->switch_word != intern_cstr(w->in, PERF_BLOCKED_UNKNOWN);
     t->switch_stack = told ? perf_stack_of_user(w->stacks, t, r) : 0;
-    if (!t->switch_stack) /* a thread of the kernel's own, or an unknown wait */
+    if (!t->switch_stack) /* a kernel thread, or an unknown wait */
         t->switch_stack = perf_stack_of(w->stacks, t, r);
-    w->stacks->counts = before; /* the counts are about samples of running threads */
+    w->stacks->counts = before; /* the counts cover samples of running threads only */
     if (t->switch_word != intern_cstr(w->in, PERF_BLOCKED_QUEUE)) {
         t->block_stack = t->switch_stack;
         t->block_word = t->switch_word;
@@ -122,7 +123,7 @@ static void leave(struct perf_waits *w, struct perf_thread *t, const struct perf
     bool known = t->switch_ns && t->switch_ns >= t->in_ns && t->switch_ns <= r->time_ns;
 
     if (t->info.end_ns)
-        return; /* the last switch of a thread that has ended */
+        return; /* the last switch of an ended thread */
     t->out_ns = r->time_ns;
     t->preempted = r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
     t->asked = known || t->preempted;
@@ -134,9 +135,9 @@ static void leave(struct perf_waits *w, struct perf_thread *t, const struct perf
 
 static void emit(struct perf_waits *w, struct perf_thread *t, uint64_t until_ns)
 {
-    /* A thread that lost its CPU is where its last sample was, or near.  One that gave it up so
-     * often that not every time was sampled does so where it did before; but a long wait may be
-     * another than the one that was seen in passing. */
+    /* A preempted thread is at or near its last sample.  A thread that waits too often to sample
+     * every wait probably waits where it did before.  A long wait, however, may differ from a
+     * short one that was sampled. */
     bool guessed = !t->wait_stack;
     bool as_before = t->block_stack && !t->preempted &&
                      (t->block_sampled || until_ns - t->out_ns < 2 * PERF_WAIT_LONG_NS);
