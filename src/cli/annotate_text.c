@@ -1,4 +1,4 @@
-/* annotate_text.c - a listing on a terminal or in a pipe.  SPDX-License-Identifier: Apache-2.0 */
+/* annotate_text.c - print a listing to a terminal or pipe.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/annotate.h"
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@ static enum term_style heat(double p)
     return p >= HOT_PCT ? TERM_HOT : p >= WARM_PCT ? TERM_WARM : TERM_PLAIN;
 }
 
-/* A share in seven columns; empty below half of the last digit. */
+/* Print a share in seven columns; blank if it would round to zero. */
 static void put_pct(struct printer *w, int64_t x)
 {
     double p = pct(w, x);
@@ -45,7 +45,7 @@ static void put_pct(struct printer *w, int64_t x)
     term_end(&w->term, w->o, heat(p));
 }
 
-/* Source text with tabs as spaces and anything else that moves the cursor made harmless. */
+/* Print source text: expand tabs and replace all other control characters. */
 static void put_source(struct printer *w, const char *s, size_t n, size_t before)
 {
     struct buf b = { 0 };
@@ -66,7 +66,7 @@ static void put_source(struct printer *w, const char *s, size_t n, size_t before
     buf_release(&b);
 }
 
-/* The rest of a line that may hold long names: cut where a terminal ends. */
+/* Print the rest of a line, cut at the width of the terminal. */
 static void put_cut(struct printer *w, const char *text, size_t before)
 {
     size_t room = w->term.width > 0 ? (size_t)w->term.width : SIZE_MAX;
@@ -112,8 +112,8 @@ static void put_instr(struct printer *w, const struct an_instr *in, const char *
     out_printf(w->o, "%s %s\n", gutter, in->d.text);
 }
 
-/* What an instruction must cost to be shown: the least share, or a tenth of the run where all of
- * it is spread thin. */
+/* Minimum cost of a shown instruction: the minimum share, or a tenth of the cost of all INSTR if
+ * that is less. */
 static int64_t least_of(const struct printer *w, const struct an_instr *instr, size_t n)
 {
     double least = w->min_pct / 100 * (double)w->a->whole, sum = 0;
@@ -123,7 +123,7 @@ static int64_t least_of(const struct printer *w, const struct an_instr *instr, s
     return (int64_t)(sum / 10 < least ? sum / 10 : least);
 }
 
-/* What the runs left out hold together, so that figures add up to the line's. */
+/* Print the sum of the hidden instructions, so that the figures add up to the cost of the line. */
 static void put_left_out(struct printer *w, int64_t cost, size_t n)
 {
     if (pct(w, cost) < 0.005)
@@ -131,12 +131,12 @@ static void put_left_out(struct printer *w, int64_t cost, size_t n)
     out_str(w->o, "  ");
     put_pct(w, cost);
     term_begin(&w->term, w->o, TERM_DIM);
-    out_printf(w->o, "                in %zu other%s; --all-code shows %s\n", n, n == 1 ? "" : "s",
-               n == 1 ? "it" : "all");
+    out_printf(w->o, "                in %zu other instruction%s; --all-code shows %s\n", n,
+               n == 1 ? "" : "s", n == 1 ? "it" : "all");
     term_end(&w->term, w->o, TERM_DIM);
 }
 
-/* The instructions of a hot line: runs that hold cost, with what lies between left out. */
+/* Print the instructions of a hot line: runs with cost, without the instructions between them. */
 static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
 {
     char (*gutter)[AN_JUMPS_BYTES] = an_jumps_draw(instr, n);
@@ -194,7 +194,7 @@ static bool is_shown(const struct printer *w, const struct an_source_line *line)
     return pct(w, line->self) >= 0.005 || pct(w, line->total) >= 0.005;
 }
 
-/* Lines with cost, two around each, and dots where others are left out. */
+/* Print lines with cost and two lines around each; dots mark hidden lines. */
 static void put_lines(struct printer *w)
 {
     uint32_t next = 0;
@@ -227,7 +227,7 @@ static void put_lines(struct printer *w)
     }
 }
 
-/* Without debug information all cost is on line 0: then there is code only. */
+/* Without debug information all cost is on line 0, and only code is listed. */
 static bool has_lines(const struct an_listing *l)
 {
     for (size_t i = 0; i < l->line.n; i++)
@@ -236,7 +236,7 @@ static bool has_lines(const struct an_listing *l)
     return false;
 }
 
-/* What is listed and where it is: on one line if that has room, else the place below. */
+/* Print the name and its file: on one line if they fit, otherwise on two. */
 static void put_heading(struct printer *w)
 {
     const struct an_listing *l = w->l;
@@ -261,10 +261,10 @@ static void put_listing(struct printer *w)
     const struct an_listing *l = w->l;
 
     put_heading(w);
-    out_printf(w->o, "%s of %s %s itself (%.2f %%), %s with what it called (%.2f %%)\n\n",
-               human_weight((double)l->self, a->unit).s, human_weight((double)a->whole, a->unit).s,
-               a->metric_name, pct(w, l->self), human_weight((double)l->total, a->unit).s,
-               pct(w, l->total));
+    out_printf(w->o, "self %s (%.2f %%), total %s (%.2f %%) of %s %s\n\n",
+               human_weight((double)l->self, a->unit).s, pct(w, l->self),
+               human_weight((double)l->total, a->unit).s, pct(w, l->total),
+               human_weight((double)a->whole, a->unit).s, a->metric_name);
     if (has_lines(l)) {
         out_str(w->o, "   self %  total %   line\n");
         put_lines(w);

@@ -1,4 +1,4 @@
-/* cmd_annotate.c - source lines and instructions with their cost.
+/* cmd_annotate.c - show the cost of source lines and instructions.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include <sys/stat.h>
@@ -19,9 +19,9 @@ struct annotate_args {
 
 static const struct option annotate_options[] = {
     { OPT_U64, 'n', "functions", offsetof(struct annotate_args, functions), "N",
-      "list at most N functions without a name (default: 10)" },
+      "without FUNCTION: list at most N functions (default: 10)" },
     { OPT_DOUBLE, 0, "share", offsetof(struct annotate_args, share_pct), "PCT",
-      "list functions until they cover PCT percent of the cost (default: 80)" },
+      "without FUNCTION: list functions up to PCT percent of the cost (default: 80)" },
     { OPT_FLAG, 0, "no-code", offsetof(struct annotate_args, no_code), NULL,
       "show source lines only" },
     { OPT_FLAG, 0, "all-code", offsetof(struct annotate_args, all_code), NULL,
@@ -71,9 +71,10 @@ static bool is_file(const char *path)
     return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISDIR(st.st_mode));
 }
 
-/* The number of operands that name profiles.  The last is a name unless it is a profile: one
- * operand that is a file is taken for one, so that a broken profile is called broken.  With a
- * command to record, one operand is always a name. */
+/* Return the number of operands that are profiles.  The last operand is a function or source file
+ * unless it is a profile.  A single operand that is a file counts as a profile, so that opening
+ * it reports what is wrong with it.  With a command to record, one operand is always a function
+ * or source file. */
 static int count_profiles(const struct opts_rest *rest)
 {
     const char *last = rest->n ? rest->v[rest->n - 1] : "";
@@ -116,7 +117,7 @@ const struct command cmd_annotate = {
     .examples = "  fathom annotate                       the hottest functions of profile.fathom\n"
                 "  fathom annotate p.fathom parse_line   one function\n"
                 "  fathom annotate p.fathom src/lex.c    one source file\n"
-                "  fathom annotate -- ./prog             record first",
+                "  fathom annotate -- ./prog             record ./prog, annotate its functions",
     .options = tables,
     .args_size = sizeof(struct annotate_args),
     .defaults = &defaults,

@@ -1,4 +1,4 @@
-/* cmd_completion.c - completion scripts for shells, from the same tables the parser uses.
+/* cmd_completion.c - generate completion scripts for shells from the option tables.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 
-/* Calls PUT for every option of C. */
+/* Call PUT for every option of C. */
 static void each_option(const struct command *c, struct out *o,
                         void (*put)(struct out *, const struct command *, const struct option *))
 {
@@ -15,7 +15,7 @@ static void each_option(const struct command *c, struct out *o,
             put(o, c, p);
 }
 
-/* TEXT inside single quotes; a quote ends them, stands escaped and begins them again. */
+/* Write TEXT in single quotes; write a quote in it as '\''. */
 static void put_quoted(struct out *o, const char *text)
 {
     out_char(o, '\'');
@@ -58,7 +58,7 @@ static void put_bash(struct out *o)
                "complete -o default -F _fathom fathom\n");
 }
 
-/* _arguments takes [help] and :value:; brackets and colons in the help would end them. */
+/* Escape brackets and colons, which delimit [help] and :value: in arguments of _arguments. */
 static void zsh_help(struct out *o, const char *help)
 {
     for (; *help; help++) {

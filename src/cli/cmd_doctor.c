@@ -29,13 +29,13 @@ static int check_flags(const struct doctor_args *a, struct err *e)
     bool profile = false, lang = false;
 
     if (!a->flags)
-        return a->lang ? err_set(e, ERR_USAGE, "--lang needs --flags") : 0;
+        return a->lang ? err_set(e, ERR_USAGE, "--lang requires --flags") : 0;
     for (const struct doc_flags *x = doc_flags; x->profile; x++) {
         profile |= strcmp(x->profile, a->flags) == 0;
         lang |= !a->lang || strcmp(x->lang, a->lang) == 0;
     }
     if (!profile)
-        return err_set(e, ERR_USAGE, "--flags: \"%s\" is neither fast nor instrumented",
+        return err_set(e, ERR_USAGE, "--flags: unknown profile \"%s\": use fast or instrumented",
                        a->flags);
     if (lang)
         return 0;
@@ -47,11 +47,11 @@ static int check_flags(const struct doctor_args *a, struct err *e)
 static int check(const struct doctor_args *a, const struct opts_rest *rest, struct err *e)
 {
     if (rest->n > 1)
-        return err_set(e, ERR_USAGE, "give one binary or process at a time");
+        return err_set(e, ERR_USAGE, "give only one binary or process");
     if (a->overhead && (!rest->command || !rest->command[0]))
-        return err_set(e, ERR_USAGE, "--overhead needs a command: --overhead -- CMD");
+        return err_set(e, ERR_USAGE, "--overhead requires a command: --overhead -- CMD");
     if (rest->command && !a->overhead)
-        return err_set(e, ERR_USAGE, "a command needs --overhead");
+        return err_set(e, ERR_USAGE, "a command requires --overhead");
     if (a->rounds < 1 || a->rounds > 1000)
         return err_set(e, ERR_USAGE, "--rounds: must be from 1 to 1000");
     return check_flags(a, e);
@@ -150,9 +150,9 @@ const struct command cmd_doctor = {
     .summary = "check a machine or binary and suggest changes",
     .usage = "doctor [options] [BINARY | PID]\ndoctor --overhead [options] -- CMD...",
     .examples = "  fathom doctor                      this machine\n"
-                "  fathom doctor ./prog               how ./prog was built, how to record it\n"
+                "  fathom doctor ./prog               how ./prog was built and how to record it\n"
                 "  fathom doctor --measure            caches, memory, system calls, disk\n"
-                "  fathom doctor --overhead -- ./prog what each way of recording costs it\n"
+                "  fathom doctor --overhead -- ./prog the overhead of each way to record it\n"
                 "  fathom doctor --flags instrumented --lang cmake",
     .options = doctor_tables,
     .args_size = sizeof(struct doctor_args),

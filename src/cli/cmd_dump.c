@@ -1,4 +1,4 @@
-/* cmd_dump.c - every record of a .fathom file in words.  SPDX-License-Identifier: Apache-2.0 */
+/* cmd_dump.c - print every record of a .fathom file.  SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
 
 #include "base/map.h"
@@ -6,7 +6,7 @@
 #include "store/store_dump.h"
 #include "text/json.h"
 
-/* Several files are dumped one after the other, each after a record with its name. */
+/* Print a record with the name of a file before its dump, if there are several files. */
 static void put_name(const struct store_dump_options *opt, const char *path, struct out *o)
 {
     struct json j = { .out = o };
@@ -43,7 +43,7 @@ static int dump_run(void *args, const struct opts_rest *rest, struct err *e)
     int rc = 0;
 
     if (!rest->n || rest->command)
-        return err_set(e, ERR_USAGE, "no file: give the .fathom file to dump");
+        return err_set(e, ERR_USAGE, "no file: give a .fathom file to dump");
     for (int i = 0; i < rest->n && rc == 0; i++) {
         if (rest->n > 1)
             put_name(args, rest->v[i], &o);
@@ -69,8 +69,8 @@ const struct command cmd_dump = {
     .name = "dump",
     .summary = "print every record of a .fathom file",
     .usage = "dump [options] FILE...",
-    .examples = "  fathom dump --only sample profile.fathom   every sample, one a line\n"
-                "  fathom dump --chunks profile.fathom        where the bytes went",
+    .examples = "  fathom dump --only sample profile.fathom   one sample per line\n"
+                "  fathom dump --chunks profile.fathom        type and size of each chunk",
     .options = dump_tables,
     .args_size = sizeof(struct store_dump_options),
     .run = dump_run,

@@ -1,4 +1,5 @@
-/* cmd_export.c - a profile as a file of another tool.  SPDX-License-Identifier: Apache-2.0 */
+/* cmd_export.c - export a profile to the format of another tool.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +27,8 @@ static void print_list(void)
     out_close(&o, NULL);
 }
 
-/* The format whose extension PATH ends with; the longest one, since ".json" ends others. */
+/* Find the format by the extension of PATH.  The longest extension wins, because ".json" is the
+ * end of others. */
 static const struct format *by_extension(const char *path)
 {
     const struct format *best = NULL;
@@ -53,7 +55,7 @@ static const struct format *choose(const struct export_args *a, struct err *e)
     if (f && f->write)
         return f;
     if (a->format && f)
-        err_set(e, ERR_USAGE, "format %s can be read but not written", a->format);
+        err_set(e, ERR_USAGE, "--format: fathom can read %s but not write it", a->format);
     else if (a->format)
         err_set(e, ERR_USAGE, "--format: unknown format \"%s\"", a->format);
     else
@@ -115,7 +117,7 @@ const struct command cmd_export = {
     .summary = "write a profile for another tool",
     .usage = "export [options] [FILE...] -o OUT\nexport --list",
     .examples =
-        "  fathom export -o cpu.pb.gz                     for pprof, by the name of the output\n"
+        "  fathom export -o cpu.pb.gz                     for pprof, by extension\n"
         "  fathom export --format chrome -o t.json        for Perfetto or chrome://tracing\n"
         "  fathom export perf.data -o x.speedscope.json   from perf to speedscope",
     .options = export_tables,

@@ -1,4 +1,4 @@
-/* cmd_flame.c - a flame graph: one page to explore, or a picture.
+/* cmd_flame.c - draw a flame graph as an interactive page or a picture.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
@@ -17,9 +17,9 @@ struct flame_args {
 
 static const struct option flame_options[] = {
     { OPT_STR, 'o', "output", offsetof(struct flame_args, output), "FILE",
-      "write X.html (a page to explore) or X.svg (a picture); - is standard output" },
+      "write X.html (interactive page) or X.svg (picture); - is standard output" },
     { OPT_FLAG, 'i', "inverted", offsetof(struct flame_args, inverted), NULL,
-      "start from the most expensive functions, callers above them" },
+      "draw an inverted graph: functions first, then their callers" },
     { OPT_STR, 0, "title", offsetof(struct flame_args, title), "TEXT", "heading of the graph" },
     { 0 },
 };
@@ -81,9 +81,9 @@ const struct command cmd_flame = {
     .summary = "draw a flame graph",
     .usage = "flame [options] [-o X.html|X.svg] [FILE...]\n"
              "flame [options] [-o X.html|X.svg] -- CMD...",
-    .examples = "  fathom flame                       flame.html of profile.fathom, to explore\n"
-                "  fathom flame -o x.svg -- ./prog    record ./prog, draw a picture\n"
-                "  fathom flame -i -o x.svg FILE      from the hot functions to their callers",
+    .examples = "  fathom flame                       draw profile.fathom as flame.html\n"
+                "  fathom flame -o x.svg -- ./prog    record ./prog and draw a picture\n"
+                "  fathom flame -i -o x.svg FILE      draw an inverted graph",
     .options = flame_tables,
     .args_size = sizeof(struct flame_args),
     .defaults = &flame_defaults,

@@ -1,4 +1,5 @@
-/* cmd_import.c - another tool's profile as a .fathom file.  SPDX-License-Identifier: Apache-2.0 */
+/* cmd_import.c - import another tool's profile as a .fathom file.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +64,7 @@ const struct command cmd_import = {
     .summary = "import another tool's profile as a .fathom file",
     .usage = "import [options] FILE\nimport --list",
     .examples =
-        "  fathom import perf.data -o p.fathom       what perf recorded, names and lines resolved\n"
+        "  fathom import perf.data -o p.fathom       a recording of perf, with names and lines\n"
         "  perf script | fathom import - -o p.fathom",
     .options = import_tables,
     .args_size = sizeof(struct import_args),

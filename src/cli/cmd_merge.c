@@ -1,4 +1,4 @@
-/* cmd_merge.c - several profiles as one.  SPDX-License-Identifier: Apache-2.0 */
+/* cmd_merge.c - merge several profiles into one.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/output.h"
@@ -14,7 +14,7 @@ static int merge_run(void *args, const struct opts_rest *rest, struct err *e)
     int rc;
 
     if (!rest->n || rest->command)
-        return err_set(e, ERR_USAGE, "no profiles to merge");
+        return err_set(e, ERR_USAGE, "no files: give the profiles to merge");
     if (!a->output)
         return err_set(e, ERR_USAGE, "no output: give -o FILE");
     p = input_open(rest, e);

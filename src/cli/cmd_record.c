@@ -1,4 +1,4 @@
-/* cmd_record.c - record a program, a running process or the machine into a file.
+/* cmd_record.c - record a command, running processes or the whole machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,10 +31,10 @@ static const struct option record_options[] = {
       "write to FILE (default: profile.fathom); - is standard output" },
     { OPT_U64, 'F', "frequency", AT(frequency), "HZ", "samples per second and CPU (default: 999)" },
     { OPT_OPT_STR, 'g', "graph", AT(graph), "MODE",
-      "how to take stacks: auto, fp[,DEPTH], dwarf[,BYTES], lbr, none" },
+      "how to record stacks: auto, fp[,DEPTH], dwarf[,BYTES], lbr, none" },
     { OPT_STR, 0, "call-graph", AT(call_graph), "MODE", "the same as --graph" },
     { OPT_LIST, 'e', "event", AT(events), "EVENT,...",
-      "events to sample; each becomes a metric" },
+      "events to sample; each becomes a metric; repeatable" },
     { OPT_LIST, 'p', "pid", AT(pids), "PID", "record a running process; repeatable" },
     { OPT_FLAG, 'a', "all", AT(system_wide), NULL, "record the whole machine" },
     { OPT_SECONDS, 'd', "duration", AT(duration), "SECONDS",
@@ -48,13 +48,13 @@ static const struct option record_options[] = {
       "record the command itself, not its child processes" },
     { OPT_FLAG, 0, "no-source", AT(no_source), NULL,
       "do not store source text and machine code" },
-    { OPT_FLAG, 'q', "quiet", AT(quiet), NULL, "print no progress and no summary" },
+    { OPT_FLAG, 'q', "quiet", AT(quiet), NULL, "suppress progress and summary" },
     { 0 },
 };
 static const struct record_args record_defaults = { .frequency = COL_DEFAULT_HZ };
 static const struct opts_table record_tables[] = { { record_options, 0 }, { 0 } };
 
-struct run { /* what tick() needs */
+struct run { /* context of on_tick() */
     struct store_writer *writer;
     struct progress progress;
     uint64_t flushed_ns;
@@ -69,7 +69,7 @@ static void on_tick(void *context, const struct col_summary *now)
                   human_count((int64_t)now->lost).s,
                   human_bytes((double)store_writer_bytes(r->writer)).s);
     if (now->wall_ns - r->flushed_ns >= 1000000000u) {
-        store_writer_flush(r->writer); /* so that a killed recorder leaves what it had */
+        store_writer_flush(r->writer); /* so that little is lost if the recorder is killed */
         r->flushed_ns = now->wall_ns;
     }
 }
@@ -101,7 +101,7 @@ static bool is_graph_mode(const char *word)
     return *word && col_parse_graph(word, &o, NULL) == 0;
 }
 
-/* -g's mode; perf's -ga means -g -a. */
+/* Parse the mode of -g.  As in perf, -ga means -g -a. */
 static int take_graph(const struct record_args *a, struct col_options *o, struct err *e)
 {
     const char *graph = a->call_graph ? a->call_graph : a->graph ? a->graph : "";
@@ -149,10 +149,10 @@ static int take_options(const struct record_args *a, const struct opts_rest *res
     if (targets == 0)
         err_hint(e, "use: fathom record -- ./program, or -p PID, or -a");
     if (targets != 1)
-        return err_set(e, ERR_USAGE, targets ? "give only one of a command, -p and -a"
+        return err_set(e, ERR_USAGE, targets ? "use only one of a command, -p and -a"
                                              : "no target: give a command, -p PID or -a");
     if (a->pin && !o->command)
-        return err_set(e, ERR_USAGE, "--pin needs a command to run");
+        return err_set(e, ERR_USAGE, "--pin requires a command");
     return 0;
 }
 
@@ -191,7 +191,7 @@ static int open_output(const char *path, bool *kept, struct err *e)
     return fd < 0 ? err_sys(e, "cannot write %s", path) : fd;
 }
 
-/* Nothing was recorded: leave things as they were. */
+/* After a failure, remove the output and restore the old file. */
 static void undo_output(const char *path, bool kept)
 {
     struct stat st;
@@ -282,10 +282,10 @@ const struct command cmd_record = {
     .name = "record",
     .summary = "record where a program spends its time",
     .usage = "record [options] [--] CMD...\nrecord [options] -p PID\nrecord [options] -a",
-    .examples = "  fathom record -- ./prog args       profile a command into profile.fathom\n"
-                "  fathom record -p 1234 -d 10        a running process, for ten seconds\n"
+    .examples = "  fathom record -- ./prog args       record a command into profile.fathom\n"
+                "  fathom record -p 1234 -d 10        record a running process for ten seconds\n"
                 "  fathom record -F 9999 -o x.fathom -- ./prog\n"
-                "  fathom record --wall -- ./server   waiting as well as running",
+                "  fathom record --wall -- ./server   record waiting as well as running",
     .options = record_tables,
     .args_size = sizeof(struct record_args),
     .defaults = &record_defaults,

@@ -1,4 +1,4 @@
-/* cmd_report.c - where the cost went, as tables and trees.  SPDX-License-Identifier: Apache-2.0 */
+/* cmd_report.c - print costs as tables and trees.  SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
 
 #include "analyze/an_report.h"
@@ -37,7 +37,7 @@ static int make_query(const struct report_args *a, struct an_report_query *q, st
     if (a->json && a->csv)
         return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
     if (a->tree + a->inverted + !!a->callers + !!a->by > 1)
-        return err_set(e, ERR_USAGE, "choose one of --tree, --inverted, --callers and --by");
+        return err_set(e, ERR_USAGE, "use only one of --tree, --inverted, --callers and --by");
     q->form = a->tree       ? AN_REPORT_TREE
               : a->inverted ? AN_REPORT_INVERTED
               : a->callers  ? AN_REPORT_CALLERS
@@ -127,7 +127,7 @@ const struct command cmd_report = {
                 "  fathom report -t -- ./prog         record ./prog, show its call tree\n"
                 "  fathom report --callers malloc     who calls malloc\n"
                 "  fathom report -b process,module    shares by process, then module\n"
-                "  fathom report -m wait -i           what was waited for, and who called it",
+                "  fathom report -m wait -i           wait kinds and their callers",
     .options = report_tables,
     .args_size = sizeof(struct report_args),
     .defaults = &report_defaults,

@@ -1,4 +1,4 @@
-/* cmd_stat.c - what a command used: time, memory, I/O, counters.
+/* cmd_stat.c - measure the time, memory, I/O and counters of a command.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static int print(const struct stat_args *a, const struct an_stat *s, struct err 
     return output_close(&file, rc == 0, e);
 }
 
-/* That of the last run that failed, so that a script sees it. */
+/* Return the exit status of the last run that failed, for scripts. */
 static int last_failure(const struct an_stat *s)
 {
     for (size_t i = s->runs; i > 0; i--)
@@ -81,7 +81,7 @@ static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
     int rc;
 
     if (!rest->command || !rest->command[0])
-        return err_set(e, ERR_USAGE, "no command to run");
+        return err_set(e, ERR_USAGE, "no command: give a command to run");
     if (a->json && a->csv)
         return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
     if (a->runs < 1 || a->runs > RUNS_MOST)

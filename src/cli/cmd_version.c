@@ -1,4 +1,4 @@
-/* cmd_version.c - which fathom this is.  SPDX-License-Identifier: Apache-2.0 */
+/* cmd_version.c - print the version.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include "cli/command.h"

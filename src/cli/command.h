@@ -1,5 +1,5 @@
-/* command.h - a command is a descriptor.  To add one: cmd_x.c with `const struct command cmd_x`,
- * one line in commands.def, and docs/cli/x.md; a test checks that they agree.
+/* command.h - the descriptor of a command.  To add one, write cmd_x.c with
+ * `const struct command cmd_x`, one line in commands.def, and docs/cli/x.md; a test compares them.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_CLI_COMMAND_H
 #define FATHOM_CLI_COMMAND_H
@@ -12,14 +12,14 @@ enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_THRESHOL
 struct command {
     const char *name;
     const char *summary;              /* one line, lower case, no full stop */
-    const char *usage;                /* "report [options] FILE | -- CMD..." ; lines by \n */
+    const char *usage;                /* "report [options] FILE | -- CMD..." ; \n between lines */
     const char *examples;             /* lines for help, each "command   what it does" */
-    const struct opts_table *options; /* ended by { 0 } */
-    size_t args_size;                 /* the zeroed struct that options fill */
-    const void *defaults;             /* copied into it first, may be NULL */
-    int stop_at_operand;              /* the first operand begins a command line */
-    int hidden;                       /* not in the overview */
-    /* Returns an exit status; -1 means failed with *E set. */
+    const struct opts_table *options; /* terminated by { 0 } */
+    size_t args_size;                 /* size of the struct that options fill */
+    const void *defaults;             /* initial value of the struct; NULL: all zero */
+    int stop_at_operand;              /* the first operand starts a command line */
+    int hidden;                       /* not listed by fathom -h */
+    /* Return an exit status, or -1 with *E set. */
     int (*run)(void *args, const struct opts_rest *rest, struct err *e);
 };
 

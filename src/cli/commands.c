@@ -1,4 +1,4 @@
-/* commands.c - the table of commands, made from commands.def.
+/* commands.c - the table of commands, generated from commands.def.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* filters.h - the options that every reading command shares.
+/* filters.h - the filter options of all commands that read profiles.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_CLI_FILTERS_H
 #define FATHOM_CLI_FILTERS_H
@@ -8,13 +8,13 @@
 
 struct filters {
     struct an_filter samples;
-    const char *metric; /* NULL: the one that suits the profile */
-    double min_pct;     /* hide what is below; the command's default says how much */
+    const char *metric; /* NULL: the default of the profile */
+    double min_pct;     /* hide smaller shares; each command has its own default */
 };
-/* A table whose base is the offset of a struct filters in the command's arguments. */
+/* Use it with the offset of the struct filters in the arguments of the command. */
 extern const struct option filters_options[];
 
-/* Drop the samples that were not asked for and open the view, for an_view_release. */
+/* Drop all samples that do not match, and open the view.  Release V with an_view_release(). */
 int filters_apply(const struct filters *f, struct profile *p, enum an_view_way way,
                   struct an_view *v, struct err *e);
 

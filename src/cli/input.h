@@ -1,5 +1,6 @@
-/* input.h - what a reading command reads: files ("-" is standard input), a command to record
- * first, or profile.fathom.  Several files are merged.  SPDX-License-Identifier: Apache-2.0 */
+/* input.h - the input of commands that read profiles: files ("-" is standard input), a command to
+ * record first, or by default profile.fathom.  Several files are merged.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_CLI_INPUT_H
 #define FATHOM_CLI_INPUT_H
 
@@ -8,9 +9,9 @@
 
 #define INPUT_DEFAULT "profile.fathom"
 
-/* The profile that REST names.  For profile_free(). */
+/* Open the profile named by REST.  The caller frees it with profile_free(). */
 struct profile *input_open(const struct opts_rest *rest, struct err *e);
-/* Record COMMAND with the defaults into memory. */
+/* Record COMMAND into memory, with default options. */
 struct profile *input_record(char **command, struct err *e);
 
 #endif

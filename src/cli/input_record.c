@@ -1,4 +1,4 @@
-/* input_record.c - a reading command that was given a command line records it first.
+/* input_record.c - record the command given to a command that reads profiles.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-/* mem_failed.c - what the tool does when memory is out: print one sentence and exit.  The core
- * never ends the process itself (base/mem.h).  SPDX-License-Identifier: Apache-2.0 */
+/* mem_failed.c - print an error and exit when the tool runs out of memory.  The core itself never
+ * exits the process (base/mem.h).  SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 

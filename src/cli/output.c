@@ -57,5 +57,5 @@ int output_keep_old(const char *path, bool back, struct err *e)
     int rc = back ? rename(old, path) : rename(path, old);
 
     free(old);
-    return rc < 0 ? err_sys(e, "cannot keep the old %s", path) : 0;
+    return rc < 0 ? err_sys(e, "cannot rename %s to %s.old", path, path) : 0;
 }

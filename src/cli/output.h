@@ -1,4 +1,4 @@
-/* output.h - where a command writes to: a file, or "-" for standard output.
+/* output.h - the output of a command: a file, or "-" for standard output.
  *
  *     struct output o;
  *     if (output_open(&o, path, SAVE_SHARED, e) < 0)
@@ -6,7 +6,7 @@
  *     ... write to o.fd ...
  *     return output_close(&o, rc == 0, e);
  *
- * A file is written under a temporary name and renamed into place (base/save.h).
+ * Write a file under a temporary name and rename it into place (base/save.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_CLI_OUTPUT_H
 #define FATHOM_CLI_OUTPUT_H
@@ -20,19 +20,19 @@ struct output {
     struct save save;
 };
 
-/* PATH NULL is "-".  MODE is SAVE_PRIVATE or SAVE_SHARED. */
+/* NULL as PATH means "-".  MODE is SAVE_PRIVATE or SAVE_SHARED. */
 int output_open(struct output *o, const char *path, unsigned mode, struct err *e);
-/* -1 when not GOOD, with the path before E's message. */
+/* If not GOOD, discard the file, prefix the message of E with the path, and return -1. */
 int output_close(struct output *o, bool good, struct err *e);
 
-/* Write V as F to PATH. */
+/* Write V to PATH in format F. */
 int output_write(const char *path, const struct format *f, const struct an_view *v,
                  const struct export_options *opt, struct err *e);
 
 /* Write all of P to PATH as a .fathom file. */
 int output_save(const char *path, const struct profile *p, struct err *e);
 
-/* An earlier file of the name becomes PATH.old; or with BACK the other way. */
+/* Rename PATH to PATH.old, or with BACK, PATH.old to PATH. */
 int output_keep_old(const char *path, bool back, struct err *e);
 
 #endif

@@ -1,11 +1,11 @@
-/* result.h - what a command found, once, for three printers: text, JSON and CSV.
+/* result.h - the result of a command, printed as text, JSON or CSV.
  *
- * A result is facts (members of the JSON object) and tables.  A column has a title when people
- * see it and a key when programs do; a cell has a value, and may have a text of its own for
- * people: "12.3 ms" for 12300000.  Rows that are added are printed by every printer, so filters
- * and limits are applied before.  Text is copied only by result_copy and the *_printf calls:
- * everything else must live as long as the result.  Start with result_init, end with
- * result_release.  SPDX-License-Identifier: Apache-2.0 */
+ * A result consists of facts (members of the JSON object) and tables.  A column with a title is
+ * shown in text; a column with a key is in JSON and CSV.  A cell has a value, and may have a
+ * different form for text: "12.3 ms" for 12300000.  Every printer prints all rows, so apply filters
+ * and limits before adding them.  Only result_copy() and the *_printf() functions copy text; all
+ * other text must live as long as the result.  Start with result_init(), end with
+ * result_release().  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TEXT_RESULT_H
 #define FATHOM_TEXT_RESULT_H
 
@@ -19,7 +19,7 @@
 #include "text/term.h"
 
 enum result_kind {
-    RESULT_NONE, /* the member is absent, the cell empty */
+    RESULT_NONE, /* no member, an empty cell */
     RESULT_NULL, /* JSON null */
     RESULT_BOOL,
     RESULT_INT,
@@ -28,7 +28,7 @@ enum result_kind {
     RESULT_TEXT,
     RESULT_LIST,
     RESULT_OBJECT,
-    RESULT_ROWS, /* a table inside a row; JSON only */
+    RESULT_ROWS, /* a table in a cell; JSON only */
 };
 
 struct result_value {
@@ -45,7 +45,7 @@ struct result_value {
     };
 };
 
-struct result_member { /* of a list, which has no keys, or an object */
+struct result_member { /* of an object, or of a list (without key) */
     const char *key;
     struct result_value value;
     struct result_member *next;
@@ -57,25 +57,25 @@ struct result_group {
 
 struct result_column {
     const char *title;     /* heading in text; NULL: not in text */
-    const char *key;       /* member in JSON, heading in CSV; NULL: in text alone */
-    enum table_kind kind;  /* how text is aligned and cut */
-    int min_width;         /* left out on a terminal that is narrower; 0: never */
+    const char *key;       /* member in JSON, heading in CSV; NULL: only in text */
+    enum table_kind kind;  /* alignment and truncation in text */
+    int min_width;         /* hidden on a narrower terminal; 0: never hidden */
 };
 
 struct result_cell {
     struct result_value value;
-    const char *shown; /* for people; NULL: made from the value */
-    const char *below; /* for people: in a line of its own below it; NULL: nothing */
+    const char *shown; /* form for text; NULL: made from the value */
+    const char *below; /* text: a line below the row; NULL: none */
     enum term_style style;
 };
 
 struct result_table {
-    const char *key; /* member of the JSON object; NULL: in text alone */
+    const char *key; /* member of the JSON object; NULL: only in text */
     const struct result_column *column;
     size_t n_columns;
     struct arena *arena;
     VEC(struct result_cell) cell;
-    /* Text: what stands before and after the table, and how many rows are shown of it. */
+    /* Text only: lines before and after the table, and the number of rows to print. */
     const char *title; /* in bold, with an empty line above; NULL: none */
     const char *before, *after;
     size_t text_rows; /* SIZE_MAX: all */
@@ -85,11 +85,11 @@ struct result_table {
 struct result {
     struct arena arena;
     struct result_group *facts;
-    VEC(struct result_table *) table; /* also those inside rows */
-    VEC(struct result_table *) top;   /* in the order they are printed */
-    struct result_table *main;        /* the one that CSV prints */
+    VEC(struct result_table *) table; /* including tables in cells */
+    VEC(struct result_table *) top;   /* in print order */
+    struct result_table *main;        /* the table that CSV prints */
     struct buf head, tail;            /* text before and after the tables */
-    bool pretty;                      /* JSON with a member a line */
+    bool pretty;                      /* JSON with one member per line */
 };
 
 void result_init(struct result *r);
@@ -126,7 +126,7 @@ static inline struct result_value result_text(const char *s)
 {
     return (struct result_value){ .kind = RESULT_TEXT, .s = s };
 }
-/* The rows of T inside an object. */
+/* The rows of T as a member of an object. */
 static inline struct result_value result_rows_of(struct result_table *t)
 {
     return (struct result_value){ .kind = RESULT_ROWS, .rows = t };
@@ -136,21 +136,21 @@ struct result_value result_object(struct result *r);
 /* Append to a list (KEY NULL) or an object. */
 void result_put(struct result *r, struct result_value group, const char *key,
                 struct result_value v);
-/* A member of the JSON object. */
+/* Add a member to the JSON object. */
 void result_fact(struct result *r, const char *key, struct result_value v);
 
-/* A table of the result, or with result_rows one inside a row. */
+/* Add a table to the result; result_rows() adds one to a cell. */
 struct result_table *result_table(struct result *r, const char *key,
                                   const struct result_column *columns, size_t n);
 struct result_value result_rows(struct result *r, const struct result_column *columns, size_t n,
                                 struct result_table **made);
 
-/* Cells are added row by row, one for each column. */
+/* Add cells row by row, one for each column. */
 void result_cell(struct result_table *t, struct result_value v);
-/* The last cell: what people see instead ("" for nothing), copied; and how. */
+/* Set the form of the last cell in text, copied ("" for empty), and its style. */
 void result_show(struct result_table *t, const char *shown);
 void result_style(struct result_table *t, enum term_style s);
-void result_below(struct result_table *t, const char *text); /* the last cell: a line below it */
+void result_below(struct result_table *t, const char *text); /* line below the last cell */
 size_t result_count(const struct result_table *t); /* rows */
 
 enum result_form { RESULT_AS_TEXT, RESULT_AS_JSON, RESULT_AS_CSV };

@@ -1,4 +1,4 @@
-/* result_print.c - a result as text, JSON and CSV.  SPDX-License-Identifier: Apache-2.0 */
+/* result_print.c - print a result as text, JSON or CSV.  SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ enum { COLUMNS_MOST = 32 };
 
 /* --- text ------------------------------------------------------------------------------- */
 
-/* What people see of a cell that brings no text of its own. */
+/* The text of a cell that has only a value. */
 static const char *usual_text(const struct result_value *v, struct human *h)
 {
     switch (v->kind) {
@@ -54,7 +54,7 @@ static void add_cells(struct table *text, const struct result_table *t, size_t r
     }
 }
 
-/* The line below a row, where a cell has one. */
+/* Add the line below a row, if a cell has one. */
 static void add_below(struct table *text, const struct result_table *t, size_t row,
                       const struct term *term)
 {
@@ -116,7 +116,7 @@ static void print_text(const struct result *r, struct out *o, const struct term 
 
 /* --- JSON ------------------------------------------------------------------------------- */
 
-/* Groups and tables nest as the code that fills them does, not as input says. */
+/* The code that fills a result bounds the nesting, not the input. */
 static void put_json(struct json *j, const struct result_value *v);
 
 static void put_members(struct json *j, const struct result_group *g)
@@ -235,7 +235,7 @@ static void put_plain(struct buf *b, const struct result_value *v)
     }
 }
 
-/* A column that no row has a value for is not there; of an empty table all are. */
+/* Omit columns without any value, unless the table is empty. */
 static bool is_in_csv(const struct result_table *t, size_t column)
 {
     if (!t->column[column].key)
