@@ -9,7 +9,7 @@
 
 enum { MOST_LISTINGS = 256, DECIMALS = 4 };
 
-/* Ids of the functions to list, and whether they stand for their whole files. */
+/* Find the ids of the functions to list, and whether to list their whole files. */
 static size_t choose(const struct an_annotate_query *q, const struct an_source_query *source,
                      uint32_t *functions, bool *whole_file)
 {
@@ -29,7 +29,7 @@ static size_t choose(const struct an_annotate_query *q, const struct an_source_q
     return an_source_like(source, q->name, functions, most);
 }
 
-/* The moment that a date with its zone stands for. */
+/* Convert a date with time zone to seconds since the epoch. */
 static time_t when_s(struct tm *t)
 {
     long zone = t->tm_gmtoff;
@@ -37,8 +37,8 @@ static time_t when_s(struct tm *t)
     return timegm(t) - zone;
 }
 
-/* A profile of another tool, or one recorded with --no-source, holds no text: the file of that
- * name on this machine has to do, unless it was written after the recording. */
+/* Profiles of other tools, and those recorded with --no-source, contain no source text.  Read the
+ * file of that name on this machine, unless it was modified after the recording. */
 static void read_text(const struct profile *p, struct an_listing *l, struct map *disk)
 {
     const char *date = profile_meta(p, "date");
@@ -103,7 +103,7 @@ void an_annotate_release(struct an_annotate *a)
     vec_release(&a->v);
 }
 
-/* --- for programs ----------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------- */
 
 static const struct result_column inlined_columns[] = {
     { NULL, "name" }, { NULL, "self" }, { NULL, "self_pct" },

@@ -1,8 +1,8 @@
-/* an_code.c - code for profiles that hold none, as those of other tools: read from the
- * files they were taken of, where these are still here and have the same build id.
+/* an_code.c - add code to profiles that contain none, such as those of other tools.  Read it from
+ * the recorded modules, if they still exist and have the same build id.
  *
- * Only for functions without lines.  Where there are lines, each instruction needs one, and
- * those are only known at recording.  SPDX-License-Identifier: Apache-2.0 */
+ * Only for functions without line numbers.  With them, every instruction would need a line, and
+ * only a recording stores these.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +15,11 @@ enum { FUNCTION_MOST_BYTES = 64 << 10 };
 struct reader {
     struct profile *p;
     const unsigned char *wanted;  /* by function id */
-    struct sym_module **module;   /* by module id, opened when needed */
+    struct sym_module **module;   /* by module id; opened on first use */
     struct umap taken;            /* (module, start) */
 };
 
-/* The function a frame is in when it is wanted and has no lines, else 0. */
+/* Return the function of a frame if it is wanted and has no line numbers, else 0. */
 static uint32_t wanted_function(const struct reader *r, size_t frame)
 {
     struct profile_chain c = r->p->chain.v[frame];

@@ -1,5 +1,5 @@
-/* an_filter.c - see an_filter.h.  Each question is answered once per thread, module or function,
- * handed down the stack tree once per stack, and only looked up per sample.
+/* an_filter.c - see an_filter.h.  Evaluate each filter once per thread, module or function,
+ * propagate the result down the stack tree once per stack, and look it up for each sample.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/an_filter.h"
 
@@ -38,7 +38,7 @@ static bool thread_passes(const struct profile *p, const struct thread *t,
     return words->n == 0;
 }
 
-/* By thread id; [0] is for samples of no thread. */
+/* By thread id; [0] is for samples without a thread. */
 static unsigned char *pick_threads(const struct profile *p, const struct an_filter *f)
 {
     unsigned char *pass = mem_zalloc(p->thread.n + 1);
@@ -71,7 +71,7 @@ static int compile(struct patterns *out, const struct opt_list *words, struct er
         if (!rc)
             continue;
         regerror(rc, NULL, why, sizeof why);
-        return err_set(e, ERR_USAGE, "\"%s\" is not a regular expression: %s",
+        return err_set(e, ERR_USAGE, "invalid regular expression \"%s\": %s",
                        words->v[out->n], why);
     }
     return 0;
@@ -115,7 +115,7 @@ static bool module_passes(const struct profile *p, uint32_t module, const struct
     return words->n == 0;
 }
 
-/* What each frame says: the flags of all its functions, and whether its module is wanted. */
+/* Compute the flags of each frame: those of all its functions, and whether its module matches. */
 static unsigned char *judge_frames(const struct profile *p, const struct an_filter *f,
                                    const unsigned char *functions)
 {
@@ -141,8 +141,8 @@ static unsigned char *judge_frames(const struct profile *p, const struct an_filt
     return flags;
 }
 
-/* A parent's id is smaller than its own, so one pass hands the flags down; being in a module
- * is a matter of the leaf alone. */
+/* A parent has a lower id than its children, so one pass propagates the flags.  The module filter
+ * considers only the innermost frame. */
 static unsigned char *judge_stacks(const struct profile *p, const unsigned char *frames)
 {
     unsigned char *flags = mem_zalloc(p->stack.n + 1);
@@ -176,14 +176,14 @@ static int parse_time(const struct profile *p, const char *text, struct span_ns 
     if (end == text || *end || !(a >= 0) || (b >= 0 && b < a) || a > 1e9 || b > 1e9)
         return err_set(e, ERR_USAGE, "--time: \"%s\" is not A-B in seconds, such as 1.5-3", text);
     if (!start)
-        return err_set(e, ERR_MISSING, "--time: this profile has no times");
+        return err_set(e, ERR_MISSING, "--time: the profile has no times");
     out->from = start + (uint64_t)(a * 1e9);
     if (b >= 0)
         out->to = start + (uint64_t)(b * 1e9);
     return 0;
 }
 
-/* Mark the sets whose pair of the key of WORD has its value. */
+/* Mark the tag sets that match WORD, "KEY=VALUE" or "KEY". */
 static void mark_tags(const struct profile *p, const char *word, unsigned char *fits)
 {
     size_t n = strcspn(word, "=");
@@ -204,8 +204,7 @@ static bool same_key(const char *a, const char *b)
     return n == strcspn(b, "=") && memcmp(a, b, n) == 0;
 }
 
-/* By tag set; [0] is for samples without tags.  Values of one key are alternatives, and each key
- * that is named must fit. */
+/* By tag set; [0] is for samples without tags.  A set must match one of the values of every key. */
 static unsigned char *pick_tags(const struct profile *p, const struct opt_list *words)
 {
     unsigned char *pass = mem_alloc(p->tag.n + 1), *fits = mem_alloc(p->tag.n + 1);

@@ -1,7 +1,7 @@
-/* an_filter.h - which samples a view is about.
+/* an_filter.h - filter the samples of a profile.
  *
- * Every reading command takes the same filters and applies them once, here: samples that do not
- * pass leave the profile, and whatever is done with it afterwards needs to know nothing.
+ * All commands that read profiles have the same filters and apply them here, once.  Samples that
+ * do not match are removed from the profile, so later steps need not know about filters.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_ANALYZE_AN_FILTER_H
 #define FATHOM_ANALYZE_AN_FILTER_H
@@ -9,18 +9,18 @@
 #include "profile/profile.h"
 #include "text/opts.h"
 
-struct an_filter { /* zeroed: everything passes.  Several values of one kind are alternatives. */
+struct an_filter { /* zeroed: keep all samples.  Several values of one field are alternatives. */
     struct opt_list process;  /* pid or part of the name or command line */
     struct opt_list thread;   /* tid or part of the name */
-    struct opt_list module;   /* part of the path of the module the sample was taken in */
-    struct opt_list function; /* extended regular expressions: one function of the stack matches */
-    struct opt_list exclude;  /* the same: none matches */
-    struct opt_list tag;      /* "KEY=VALUE", or "KEY": one value of each key named fits */
-    const char *time;         /* "A-B" in seconds from the start; either may be missing */
+    struct opt_list module;   /* part of the path of the module of the innermost frame */
+    struct opt_list function; /* extended regular expressions: a function of the stack matches */
+    struct opt_list exclude;  /* the same: no function of the stack matches */
+    struct opt_list tag;      /* "KEY=VALUE" or "KEY"; every given key must match */
+    const char *time;         /* "A-B" in seconds from the start; A or B may be missing */
 };
 
-/* Drop what does not pass from P->sample.  ERR_USAGE for a filter that cannot be understood,
- * ERR_MISSING when nothing is left. */
+/* Remove the samples of P that do not match.  ERR_USAGE for an invalid filter, ERR_MISSING when no
+ * sample is left. */
 int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e);
 
 #endif

@@ -1,8 +1,8 @@
 /* an_flat.c - see an_flat.h.
  *
- * Weights are summed once on the nodes of the stack tree; then one walk over the tree, which
- * knows for every row how often it stands on the path, adds each subtree to the rows that begin
- * there.  No sample's stack is walked.  SPDX-License-Identifier: Apache-2.0 */
+ * Add the weights to the nodes of the stack tree.  Then walk the tree once and count for every row
+ * how often it is on the current path; a subtree is added to a row at its outermost occurrence.
+ * No stack of a single sample is walked.  SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/an_flat.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ struct interval an_share_interval(int64_t weight, const struct an_sum *all)
     return i;
 }
 
-/* Which rows a frame stands for, outermost first; the last is where its self cost goes. */
+/* The rows of each frame, outermost first; the last one gets the self cost. */
 struct rows_of {
     VEC(struct profile_chain) frame; /* by frame id - 1 */
     VEC(uint32_t) row;
@@ -68,7 +68,7 @@ static uint32_t row_for(struct an_flat *f, struct rows_of *rows, uint64_t key,
     return id - 1;
 }
 
-/* Keys of the kinds of rows must not meet: the top bits tell them apart. */
+/* The top bits keep the keys of different kinds of rows distinct. */
 #define KEY_BARE (1ull << 62)
 #define KEY_MODULE (1ull << 63)
 
@@ -123,13 +123,13 @@ static void add_frame_rows(struct an_flat *f, struct rows_of *rows, const struct
 
 struct node {
     int64_t self, total;
-    int64_t wait; /* of total, waiting */
+    int64_t wait; /* waiting part of total */
     uint64_t samples;
-    uint32_t child, next; /* among those that carry any sample */
+    uint32_t child, next; /* only nodes with samples */
     bool used;
 };
 
-/* [0] stands for samples without a stack and for the parent of the roots. */
+/* [0] is for samples without a stack, and is the parent of the roots. */
 static struct node *weigh(const struct an_view *v)
 {
     const struct profile *p = v->profile;
@@ -218,7 +218,7 @@ static int64_t *new_kinds(struct an_flat *f)
     return arena_zalloc(&f->arena, AN_KINDS * sizeof(int64_t));
 }
 
-/* What each row waits for; the kinds of samples without a stack are left in *BARE. */
+/* Add up the wait kinds of each row; those of samples without a stack go to *BARE. */
 static void add_kinds(struct an_flat *f, const struct rows_of *rows, const struct an_view *v,
                       int64_t **bare)
 {
@@ -245,7 +245,7 @@ static void add_kinds(struct an_flat *f, const struct rows_of *rows, const struc
     }
 }
 
-/* Rows of frames that no kept sample touches are left out. */
+/* Drop the rows of frames that occur in no sample. */
 static void drop_untouched(struct an_flat *f)
 {
     size_t kept = 0;
@@ -337,7 +337,7 @@ static int backwards(int64_t a, int64_t b)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* Largest first; then by the other cost, name, module and line, so that equal runs print alike. */
+/* Largest first; then by the other cost, name, module and line, so that the order is stable. */
 static int compare(const void *a, const void *b, void *context)
 {
     const struct an_row *x = a, *y = b;

@@ -47,7 +47,7 @@ static int parse_level(struct an_levels *l, const char *word, size_t n, struct e
         return 0;
     }
     err_set(e, ERR_USAGE, "--by: unknown group \"%.*s\"", (int)n, word);
-    err_hint(e, "command, process, thread, module, function, line and tag:KEY are known, joined by "
+    err_hint(e, "use command, process, thread, module, function, line or tag:KEY, separated by "
                 "commas");
     return -1;
 }
@@ -83,7 +83,7 @@ int an_levels_parse(struct an_levels *l, const char *text, struct err *e)
     }
 }
 
-/* What a sample's leaf is, once per stack. */
+/* The innermost frame of each stack. */
 struct leaf {
     uint32_t symbol, module, line;
 };
@@ -107,7 +107,7 @@ static struct leaf leaf_of(const struct an_symbols *s, uint32_t stack)
     return l;
 }
 
-/* Distinct things get one key each; the value tells what to print. */
+/* Map each distinct item to a key, and each key to the text to print. */
 struct keys {
     struct umap seen;
     VEC(struct an_group) item; /* name, function, line */
@@ -127,7 +127,7 @@ static const char *named_id(struct keys *k, const char *name, int64_t id)
     return arena_strndup(&k->g->arena, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-/* The process of a sample, NULL when it has none. */
+/* Return the process of a sample, NULL when it has none. */
 static const struct process *process_of(const struct profile *p, const struct sample *m)
 {
     uint32_t process = m->thread ? p->thread.v[m->thread - 1].process : 0;
@@ -144,7 +144,7 @@ static const char *process_name(struct keys *k, const struct process *x, bool wi
     return with_id ? named_id(k, name, x->pid) : *name ? name : "?";
 }
 
-/* The pair of M that LEVEL groups by, NULL when it has none. */
+/* Return the pair of M with the key of LEVEL, NULL when it has none. */
 static const struct tag *tag_of(const struct keys *k, size_t level, const struct sample *m)
 {
     uint32_t pair = k->pair[level][m->tags];
@@ -206,7 +206,7 @@ static uint64_t identity(const struct keys *k, size_t level, const struct sample
 {
     const struct profile *p = k->s->profile;
     const struct an_symbol *y = &k->s->symbol.v[l->symbol];
-    /* the inlined and the ordinary form of a function are one */
+    /* inlined and ordinary calls of a function are one group */
     uint64_t function = y->function ? y->function : 1ull << 33 | l->symbol;
 
     switch (k->levels->by[level]) {
@@ -269,7 +269,7 @@ static void add_sample(struct keys *k, struct trie *t, struct costs *costs,
     }
 }
 
-struct ready { /* a node of the trie waiting to be put down */
+struct ready { /* a node of the trie to be added */
     uint32_t node, depth, parent;
     struct cost cost;
     const char *name;

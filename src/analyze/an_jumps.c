@@ -1,5 +1,5 @@
 /* an_jumps.c - see an_jumps.h.  Short jumps get the columns nearest to the code, so that lines
- * nest; a jump that finds no free column is left undrawn, its text still names the target.
+ * nest.  A jump without a free column is not drawn; its instruction still names the target.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/an_jumps.h"
 

@@ -1,5 +1,6 @@
-/* an_labels.h - functions as formats without kinds and modules see them: name, file and line.
- * Symbols that differ in nothing else are one label; ids are dense from 1 in order of first use.
+/* an_labels.h - functions for formats without frame kinds and modules: name, file and line.
+ * Symbols with equal name, file and line share a label.  Ids are dense and start at 1, in order
+ * of first use.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_ANALYZE_AN_LABELS_H
 #define FATHOM_ANALYZE_AN_LABELS_H
@@ -9,10 +10,10 @@
 
 struct an_labels {
     struct an_symbols symbols;
-    struct intern in; /* functions: the labels */
+    struct intern in; /* its functions are the labels */
     struct sink nowhere;
-    VEC(uint32_t) of_symbol; /* 0 until asked for */
-    VEC(uint32_t) chain;     /* scratch of an_labels_stack */
+    VEC(uint32_t) of_symbol; /* label by symbol, 0 until first use */
+    VEC(uint32_t) chain;     /* result of an_labels_stack() */
 };
 
 struct an_label {
@@ -28,7 +29,7 @@ static inline uint32_t an_labels_count(const struct an_labels *l)
 {
     return (uint32_t)l->in.function.n;
 }
-/* The labels of STACK, outermost first: l->chain. */
+/* Store the labels of STACK in l->chain, outermost first. */
 void an_labels_stack(struct an_labels *l, uint32_t stack);
 
 #endif

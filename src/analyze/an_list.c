@@ -24,7 +24,7 @@ struct candidates {
     VEC(struct candidate) c;
 };
 
-/* Children of NODE worth a line go on the pile, the heaviest on top. */
+/* Push the children of NODE that get a line, the largest last. */
 static void push_children(struct an_list *l, struct candidates *pile, const struct an_tree *t,
                           const struct an_symbols *s, const int64_t *total, int64_t least,
                           struct candidate from)
@@ -88,7 +88,7 @@ void an_list_release(struct an_list *l)
     vec_release(&l->hidden);
 }
 
-/* By symbol: is it one of those asked for? */
+/* By symbol: does it match NAME? */
 static unsigned char *pick_symbols(const struct an_symbols *s, const char *name)
 {
     unsigned char *pick = mem_zalloc(s->symbol.n);
@@ -101,7 +101,7 @@ static unsigned char *pick_symbols(const struct an_symbols *s, const char *name)
     return pick;
 }
 
-/* Place in the frame's chain of the outermost picked symbol, or -1. */
+/* Index in the chain of the frame of the outermost picked symbol, or -1. */
 static int picked_at(const struct an_symbols *s, uint32_t frame, const unsigned char *pick)
 {
     struct profile_chain c = s->frame.v[frame - 1];
@@ -112,7 +112,7 @@ static int picked_at(const struct an_symbols *s, uint32_t frame, const unsigned 
     return -1;
 }
 
-/* Weight of each stack with what it calls, all or waiting; [0] unused. */
+/* Total weight by stack id, all of it or only waiting; [0] is unused. */
 static int64_t *stack_totals(const struct an_view *v, bool waiting)
 {
     const struct profile *p = v->profile;
@@ -130,7 +130,7 @@ static int64_t *stack_totals(const struct an_view *v, bool waiting)
     return total;
 }
 
-/* The path from symbol AT of STACK's frame outwards. */
+/* Add the path from symbol AT of the frame of STACK to the root. */
 static uint32_t add_path(struct trie *t, const struct an_symbols *s, uint32_t stack, int at)
 {
     const struct profile *p = s->profile;
@@ -182,6 +182,6 @@ int an_callers_build(struct an_tree *out, int64_t **self, int64_t **wait,
     free(total);
     free(waiting);
     if (weight.n == 1)
-        return err_set(e, ERR_MISSING, "no stack has a function called \"%s\"", name);
+        return err_set(e, ERR_MISSING, "no function \"%s\" in any stack", name);
     return 0;
 }

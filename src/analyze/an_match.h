@@ -1,15 +1,15 @@
-/* an_match.h - the same function in two profiles: two builds or two runs of a program.
+/* an_match.h - match the functions of two profiles: two builds or two runs of a program.
  *
- * Names must be equal.  Among functions of one name the module (build id, or the name of its
- * file) counts most, then the source file, then the line; what a profile does not know neither
- * joins nor parts.  SPDX-License-Identifier: Apache-2.0 */
+ * Names must be equal.  Among functions with equal names, prefer the same module (build id, or
+ * name of its file), then the same source file, then the same line.  An unknown value is neither a
+ * match nor a mismatch.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_ANALYZE_AN_MATCH_H
 #define FATHOM_ANALYZE_AN_MATCH_H
 
 #include "profile/profile.h"
 
-/* By function id of A ([0] unused): the function of B that is most likely the same, 0 when B has
- * none of that name.  For free(). */
+/* Return, by function id of A ([0] unused), the best match in B, 0 when B has no function of that
+ * name.  The caller frees the array. */
 uint32_t *an_match_functions(const struct profile *a, const struct profile *b);
 
 #endif

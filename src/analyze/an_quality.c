@@ -10,7 +10,7 @@
 #include "text/human.h"
 #include "text/term.h"
 
-/* " · " between what is said on a line. */
+/* Items of a line are separated by " · ". */
 struct line {
     struct out *o;
     bool any;
@@ -100,7 +100,7 @@ static void say_stacks(struct line *l, const struct profile *p, double samples)
     if (complete >= 0 && stacks > 0)
         say(l, "%.1f %% of stacks complete", 100 * complete / stacks);
     if (cut > 0)
-        say(l, "%s cut", human_count((int64_t)cut).s);
+        say(l, "%s truncated", human_count((int64_t)cut).s);
     if (joined > 0)
         say(l, "%s joined", human_count((int64_t)joined).s);
     if (unreadable > 0)
@@ -118,13 +118,13 @@ static void say_alone(struct out *o, const char *before, const char *text)
     end_line(&l);
 }
 
-/* One line for each figure that is not zero although it should be. */
+/* Print a line for each counter of problems that is not zero. */
 static void say_troubles(const struct profile *p, struct out *o)
 {
     static const struct {
         const char *key, *text;
     } troubles[] = {
-        { "throttled", "the kernel throttled the events %s times: choose a lower rate" },
+        { "throttled", "the kernel throttled the events %s times: use a lower rate" },
         { "threads_missed", "%s threads were not recorded from their start" },
         { "python_given_up", "%s Python stacks could not be read" },
         { "dropped", "%s events were dropped because a channel was full" },
@@ -175,7 +175,7 @@ static int heaviest_first(const void *a, const void *b)
     return x->module < y->module ? -1 : 1;
 }
 
-/* Self cost by module, and how much of it has no function. */
+/* Compute the self cost by module, and the part of it without a function. */
 static void weigh_modules(const struct an_view *v, int64_t *all, int64_t *bare)
 {
     const struct profile *p = v->profile;

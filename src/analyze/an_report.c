@@ -1,4 +1,4 @@
-/* an_report.c - see an_report.h.  Rows are filtered here, before any printer sees them.
+/* an_report.c - see an_report.h.  Select the rows for all printers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/an_report.h"
 
@@ -62,8 +62,8 @@ static void build_flat(struct an_report *r)
 
 /* --- groups ----------------------------------------------------------------------------- */
 
-/* Groups come after the one they are in, which weighs at least as much: it is kept as well.
- * What is left out is counted with the outermost group that is. */
+/* A group follows its enclosing group, which weighs at least as much and so is kept as well.
+ * A hidden group counts as part of the outermost hidden group. */
 static void build_groups(struct an_report *r)
 {
     struct an_groups *g = &r->groups;
@@ -113,11 +113,11 @@ static void invert(struct an_report *r, int64_t **self, int64_t **wait)
     an_tree_release(&upright);
     free(upright_self);
     free(upright_wait);
-    free(r->node_kinds); /* they belong to leaves, which are the top now */
+    free(r->node_kinds); /* they belong to leaves, which are now at the top */
     r->node_kinds = NULL;
 }
 
-/* A line is cut with all that is below it, so only branches of shown lines are counted. */
+/* Hiding a line hides its subtree, so count only branches of shown lines. */
 static void limit_tree(struct an_report *r)
 {
     struct an_list *l = &r->list;

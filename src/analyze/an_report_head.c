@@ -1,5 +1,5 @@
-/* an_report_head.c - what stands above the tables of a report: the recording, its quality, the
- * whole cost, and running and waiting of a recording with --wall.
+/* an_report_head.c - the text above the tables of a report: the recording, its quality, the whole
+ * cost, and the running and waiting of a recording with --wall.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 enum { THREAD_ROWS = 12, KINDS_SHOWN = 3, SHOWN_PCT = 5, ONLY_PCT = 95,
        PLACES_SHOWN = 4, TOLD_PCT = 1 };
 
-/* --- kinds of waits --------------------------------------------------------------------- */
+/* --- wait kinds ------------------------------------------------------------------------- */
 
 struct ranked {
     unsigned kind;
@@ -28,7 +28,7 @@ static int longest_first(const void *a, const void *b)
     return x->kind < y->kind ? -1 : 1;
 }
 
-/* Waits by length; returns how many there are, and their sum. */
+/* Sort the wait kinds by time.  Return their number, and their sum in *SUM. */
 static size_t rank(const struct an_report *r, const int64_t *kind, struct ranked *v, int64_t *sum)
 {
     size_t n = 0;
@@ -73,7 +73,7 @@ struct result_value an_report_kinds_value(struct an_report *r, const int64_t *ki
     return v;
 }
 
-/* --- facts for programs ----------------------------------------------------------------- */
+/* --- facts for JSON --------------------------------------------------------------------- */
 
 static void put_facts(struct an_report *r)
 {
@@ -122,7 +122,7 @@ static void say_other_metrics(const struct an_report *r, struct buf *b)
     }
 }
 
-/* What to do about an empty table: most often the program slept. */
+/* Explain an empty table: usually the program used little CPU time. */
 static void say_no_samples(const struct an_report *r, struct buf *b)
 {
     bool ours = *profile_meta(r->p, "quality.samples") && !*r->p->damage;
@@ -131,8 +131,8 @@ static void say_no_samples(const struct an_report *r, struct buf *b)
     if (r->p->metric.n > 1 && !*r->p->damage)
         say_other_metrics(r, b);
     else if (ours)
-        buf_str(b, ": it hardly used the CPU; fathom record --wall shows waiting, a higher -F "
-                   "short runs");
+        buf_str(b, ": the program used little CPU time; use record --wall to see waiting, or a "
+                   "higher -F for short runs");
     buf_u8(b, '\n');
 }
 
@@ -141,7 +141,7 @@ static double pct_of(int64_t part, int64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* The innermost function of the place it waits in that is not the C library's. */
+/* Return the innermost function of STACK that is not part of the C library. */
 static const char *place_name(const struct an_report *r, uint32_t stack)
 {
     const struct profile *p = r->p;
@@ -162,12 +162,12 @@ static const char *place_name(const struct an_report *r, uint32_t stack)
     return first;
 }
 
-/* Idle threads by where they wait: "200 idle threads not counted: 199 in pool (futex), 1 in
- * accept_loop (accept)". */
+/* Print idle threads by the place they wait in: "200 idle threads not counted: 199 in pool
+ * (futex), 1 in accept_loop (accept)". */
 static void say_idle(const struct an_report *r, struct buf *b)
 {
     const struct an_threads *t = &r->threads;
-    const struct an_thread *idle = t->v.v + (t->v.n - t->n_idle); /* they are the last */
+    const struct an_thread *idle = t->v.v + (t->v.n - t->n_idle); /* idle threads come last */
     struct buf text = { 0 };
     size_t told = 0;
 
@@ -262,7 +262,7 @@ static void put_thread(struct an_report *r, struct result_table *t, const struct
     buf_release(&text);
 }
 
-/* Programs get every thread, people the busy ones where there are several. */
+/* JSON contains all threads.  Text shows busy threads if there are several. */
 static void add_threads(struct an_report *r)
 {
     struct result_table *t = result_table(&r->result, "threads", thread_columns,

@@ -1,4 +1,4 @@
-/* an_report_rows.c - the rows of a report as tables of its result.
+/* an_report_rows.c - add the rows of a report to its result as tables.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "analyze/an_report.h"
 #include "text/human.h"
 
-/* On a narrower terminal the name of a function says more than its place. */
+/* On a narrow terminal, show the name of a function rather than its file and line. */
 enum { UNNAMED_ROWS = 10, WIDE = 110, LESS_WIDE = 80, DECIMALS = 4 };
 
 static enum term_style heat(double pct)
@@ -29,7 +29,7 @@ static void put_pct(const struct an_report *r, struct result_table *t, int64_t w
     result_style(t, heat(pct));
 }
 
-/* The interval of a share for programs, and half of its width at the wider side for people. */
+/* Add the interval of a share; in text, only its distance to the farther end. */
 static void put_interval(const struct an_report *r, struct result_table *t, int64_t weight)
 {
     double share = an_share_pct(weight, &r->all);
@@ -42,7 +42,7 @@ static void put_interval(const struct an_report *r, struct result_table *t, int6
     result_show(t, r->exact || !weight ? "" : human_pct(margin).s);
 }
 
-/* Time on and off the CPU; nothing where waits are not seen by kind. */
+/* Add running and waiting time, if the report shows wait kinds. */
 static void put_times(const struct an_report *r, struct result_table *t, int64_t all,
                       int64_t wait)
 {
@@ -201,11 +201,11 @@ static const struct result_column tree_columns[] = {
     { "function", NULL, TABLE_NAME },
 };
 
-/* A chain of single calls stays in its column, so that deep stacks do not run off the page;
- * only where the tree branches is there a step to the right. */
+/* Indent only where the tree branches.  A chain of single calls stays in its column, so that deep
+ * stacks fit the terminal. */
 struct branch {
-    VEC(unsigned char) open; /* by step: more siblings follow below */
-    VEC(uint32_t) steps;     /* by depth: steps to the left of a line there */
+    VEC(unsigned char) open; /* by step: do more siblings follow? */
+    VEC(uint32_t) steps;     /* by depth: number of steps a line is indented */
 };
 
 static void put_guides(struct branch *b, const struct an_line *l, struct buf *text)
@@ -307,7 +307,7 @@ static void add_unnamed(struct an_report *r)
     vec_release(&list.v);
 }
 
-/* "... 4 more, 12.30 %; -n 0 shows all", and the same for programs. */
+/* Add "... 4 more, 12.30 %; -n 0 shows all", and the same figures for JSON. */
 static void say_left_out(struct an_report *r, struct result_table *t)
 {
     double pct = an_share_pct(r->left_weight, &r->all);

@@ -1,5 +1,5 @@
-/* an_source.c - see an_source.h.  Samples are first summed by stack; each stack is then walked
- * once, so the work is stacks x depth, not samples x depth.
+/* an_source.c - see an_source.h.  Sum the samples by stack, then walk each stack once, so the work
+ * is stacks x depth, not samples x depth.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/an_source.h"
 
@@ -10,7 +10,7 @@
 #include "analyze/an_flat.h"
 #include "base/hash.h"
 
-/* Weight by stack id - 1; an array for free(). */
+/* Return the weight by stack id - 1; the caller frees the array. */
 static int64_t *weight_by_stack(const struct an_source_query *q)
 {
     const struct profile *p = q->profile;
@@ -36,14 +36,15 @@ static struct profile_chain chain_of(const struct profile *p, uint32_t frame)
     return frame && frame <= p->chain.n ? p->chain.v[frame - 1] : (struct profile_chain){ 0 };
 }
 
-/* Functions of one name and file are one to a reader, whatever unit or module copy they are. */
+/* Treat functions with equal name and file as one, even from several units or modules. */
 static bool same_function(const struct profile *p, uint32_t a, uint32_t b)
 {
     return p->function.v[a - 1].name == p->function.v[b - 1].name &&
            p->function.v[a - 1].file == p->function.v[b - 1].file;
 }
 
-/* First function id with the same name and file, by function id - 1; for free(). */
+/* Return, by function id - 1, the first function id with the same name and file.  The caller frees
+ * the array. */
 static uint32_t *leaders(const struct profile *p)
 {
     uint32_t *leader = mem_alloc((p->function.n + 1) * sizeof *leader);
@@ -75,7 +76,7 @@ static int dearer(const void *a, const void *b)
     return x->function < y->function ? -1 : 1;
 }
 
-/* Self cost by leading function, dearest first; *N of them, for free(). */
+/* Return the self cost by leading function, most expensive first.  The caller frees the array. */
 static struct ranked *rank_functions(const struct an_source_query *q)
 {
     const struct profile *p = q->profile;
@@ -133,7 +134,7 @@ static bool is_named(const struct profile *p, uint32_t f, const void *word)
     const char *name = profile_string(p, p->function.v[f - 1].name);
     size_t n = strlen(word);
 
-    /* "run" names run, and C++'s run(int) as well. */
+    /* "run" matches run, and also run(int) of C++. */
     return strncmp(name, word, n) == 0 && (name[n] == 0 || name[n] == '(' || name[n] == '<');
 }
 
@@ -182,7 +183,7 @@ size_t an_source_of_file(const struct an_source_query *q, const char *path, uint
     return take_matching(q, path, is_in_file, functions, most);
 }
 
-/* What a listing is made of, while it is made. */
+/* State while a listing is built. */
 struct builder {
     struct an_listing *l;
     const struct an_source_query *q;
@@ -210,7 +211,7 @@ static uint32_t line_index(struct builder *b, uint32_t line)
     return (uint32_t)b->line.n - 1;
 }
 
-/* Index + 1 in the chain of the innermost covered position, 0 when none is. */
+/* Return index + 1 of the innermost covered position in the chain, 0 if there is none. */
 static uint32_t covered_position(const struct builder *b, struct profile_chain c)
 {
     for (uint32_t k = c.n; k > 0; k--)
@@ -245,7 +246,7 @@ static void note_module(struct builder *b, uint32_t module)
         b->modules[b->n_modules++] = module;
 }
 
-/* The leaf frame of a stack: self cost of line, inlined call and instruction. */
+/* Add the self cost of the innermost frame of a stack: line, inlined call and instruction. */
 static void add_leaf(struct builder *b, uint32_t frame, int64_t weight)
 {
     const struct frame *f = &b->p->frame.v[frame - 1];
@@ -300,7 +301,7 @@ static void add_stack(struct builder *b, uint32_t stack, int64_t weight)
     add_leaf(b, p->stack.v[stack - 1].frame, weight);
 }
 
-struct row { /* what source the code from ADDRESS on is */
+struct row { /* source position of the code from ADDRESS on */
     uint64_t address;
     struct profile_chain chain;
 };
@@ -321,7 +322,7 @@ static bool holds(const struct code_bytes *code, uint32_t module, uint64_t addre
            address - code->address < code->size;
 }
 
-/* The rows of the line table within CODE, and every frame there that is an exact address. */
+/* Find the rows of the line table within CODE, and every frame there with an exact address. */
 static void find_rows(struct rows *out, const struct profile *p, const struct code_bytes *code)
 {
     for (size_t i = 0; i < p->row.n; i++)

@@ -1,9 +1,9 @@
-/* an_source.h - the cost of source lines and of the instructions below them.
+/* an_source.h - the cost of source lines and their instructions.
  *
- * A listing covers a set of functions that share one file (one function, or all of a file).
- * A line's self cost is what was measured on it; its total adds what it called, each stack
- * counted once.  Instructions are those of the code kept in the profile; each belongs to the
- * innermost covered line of its inline chain.  SPDX-License-Identifier: Apache-2.0 */
+ * A listing covers one function, or all functions of a file.  The self cost of a line is that of
+ * the samples taken on it; the total includes its callees, and counts each stack once.
+ * Instructions come from the code stored in the profile; each belongs to the innermost covered
+ * line of its inline chain.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_ANALYZE_AN_SOURCE_H
 #define FATHOM_ANALYZE_AN_SOURCE_H
 
@@ -20,7 +20,7 @@ struct an_source_line {
     uint32_t first_instr, n_instr;     /* into instr[] */
 };
 
-struct an_inlined { /* cost of calls that the compiler put into a line */
+struct an_inlined { /* cost of a function inlined into a line */
     uint32_t line;
     uint32_t function;
     int64_t self;
@@ -35,13 +35,13 @@ struct an_instr {
 
 struct an_listing {
     const char *name, *file, *module; /* in the profile; "" when unknown */
-    int64_t self, total;              /* of all its functions together */
-    VEC(struct an_source_line) line;  /* by number; those with cost or code */
-    VEC(struct an_inlined) inlined;   /* by line, dearest first */
+    int64_t self, total;              /* sum of all its functions */
+    VEC(struct an_source_line) line;  /* by number; only lines with cost or code */
+    VEC(struct an_inlined) inlined;   /* by line, most expensive first */
     VEC(struct an_instr) instr;       /* by line, then address */
-    const char *no_code;              /* "" or why there are no instructions */
-    const char *no_source;            /* "" or why there is no text */
-    const char *text;                 /* of the whole file, for lines without cost; or NULL */
+    const char *no_code;              /* why there are no instructions, or "" */
+    const char *no_source;            /* why there is no source text, or "" */
+    const char *text;                 /* source text of the whole file, or NULL */
     size_t text_size;
 };
 
@@ -50,25 +50,26 @@ struct an_source_query {
     struct an_view view;
 };
 
-/* Functions (ids) to list without being asked: the dearest by self cost until SHARE (0..1) of
- * the whole, one id for each name and file, at most MOST. */
+/* Find the most expensive functions by self cost, until they cover SHARE (0..1) of the whole: one
+ * id for each name and file, at most MOST. */
 size_t an_source_hottest(const struct an_source_query *q, double share, uint32_t *functions,
                          size_t most);
-/* Functions called NAME: equal, else containing it.  One id for each name and file. */
+/* Find the functions named NAME, or if there are none, those whose name contains it.  One id for
+ * each name and file. */
 size_t an_source_named(const struct an_source_query *q, const char *name, uint32_t *functions,
                        size_t most);
-/* Functions whose name has the extended regular expression PATTERN in it. */
+/* Find the functions whose name matches the extended regular expression PATTERN. */
 size_t an_source_like(const struct an_source_query *q, const char *pattern, uint32_t *functions,
                       size_t most);
-/* Functions of the source file whose path is, or ends in, PATH. */
+/* Find the functions of the source file whose path is PATH or ends in it. */
 size_t an_source_of_file(const struct an_source_query *q, const char *path, uint32_t *functions,
                          size_t most);
 
-/* Line NUMBER of the listing's file, *N bytes; NULL when not known. */
+/* Return line NUMBER of the file, *N bytes; NULL when unknown. */
 const char *an_listing_text(const struct an_listing *l, uint32_t number, size_t *n);
 
-/* The listing of FUNCTION and all like-named ones of its file, or, with WHOLE_FILE, of every
- * function of that file. */
+/* Build the listing of FUNCTION and all functions of the same name in its file, or with WHOLE_FILE,
+ * of every function of that file. */
 void an_listing_build(struct an_listing *l, const struct an_source_query *q, uint32_t function,
                       bool whole_file);
 void an_listing_release(struct an_listing *l);

@@ -1,5 +1,5 @@
-/* an_stat.c - what is printed of a run, as a table of questions; a measure that no run
- * can answer is left out.  SPDX-License-Identifier: Apache-2.0 */
+/* an_stat.c - compute the measures of `fathom stat`, each a row of a table.  Omit a measure that
+ * no run has.  SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "analyze/an_stat.h"
 
-/* "cycles:u" is "cycles" too. */
+/* "cycles:u" matches "cycles" too. */
 static bool is_called(const struct usage_counter *c, const char *name)
 {
     size_t n = strlen(name);
@@ -16,7 +16,7 @@ static bool is_called(const struct usage_counter *c, const char *name)
     return strncmp(c->name, name, n) == 0 && (!c->name[n] || c->name[n] == ':');
 }
 
-/* Value of the counter called NAME in R, NAN when it was not counted. */
+/* Return the value of the counter NAME in R, NAN when it was not counted. */
 static double counted(const struct usage *r, const char *name)
 {
     for (size_t i = 0; i < r->n_counters; i++)
@@ -73,10 +73,10 @@ static const struct question of_run[] = {
     { "max RSS", "bytes", "memory of the largest process", ask_rss },
     { "minor faults", "count", "pages mapped in", ask_minor },
     { "major faults", "count", "pages read from disk", ask_major },
-    { "voluntary switches", "count", "it waited", ask_voluntary },
-    { "involuntary switches", "count", "others wanted the CPU", ask_involuntary },
-    { "read", "bytes", "by read() and the like", ask_read },
-    { "written", "bytes", "by write() and the like", ask_written },
+    { "voluntary switches", "count", "the command waited", ask_voluntary },
+    { "involuntary switches", "count", "the command was preempted", ask_involuntary },
+    { "read", "bytes", "by read() and similar calls", ask_read },
+    { "written", "bytes", "by write() and similar calls", ask_written },
     { "read from disk", "bytes", "", ask_disk_read },
     { "written to disk", "bytes", "", ask_disk_written },
     { "processes", "count", "", ask_processes },
@@ -85,9 +85,9 @@ static const struct question of_run[] = {
 
 static const struct question of_counters[] = {
     { "IPC", "ratio", "instructions per cycle", ask_ipc },
-    { "GHz", "ratio", "cycles per processor nanosecond", ask_ghz },
+    { "GHz", "ratio", "cycles per nanosecond of CPU time", ask_ghz },
     { "branch miss rate", "pct", "of branches", ask_branch_miss },
-    { "cache miss rate", "pct", "of references to the last level", ask_cache_miss },
+    { "cache miss rate", "pct", "of last-level references", ask_cache_miss },
     { "L1 miss rate", "pct", "of loads", ask_l1_miss },
     { "frontend stalls", "pct", "of cycles", ask_frontend },
     { "backend stalls", "pct", "of cycles", ask_backend },
@@ -149,7 +149,7 @@ static void add_counter(struct an_stat *s, size_t at)
     drop_if_empty(s);
 }
 
-/* One sentence when no hardware event could be counted. */
+/* Explain why no hardware event could be counted, in one sentence. */
 static const char *why_no_hardware(const struct an_stat *s)
 {
     int errnum = 0;
@@ -181,7 +181,7 @@ void an_stat_build(struct an_stat *s)
     s->hardware = why_no_hardware(s);
     for (size_t i = 0; i < s->measure.n; i++)
         if (s->run[0].rss_is_ours && strcmp(s->measure.v[i].name, "max RSS") == 0)
-            s->measure.v[i].note = "or less: not more than fathom itself used";
+            s->measure.v[i].note = "upper bound: no more than fathom itself used";
 }
 
 void an_stat_release(struct an_stat *s)

@@ -1,4 +1,4 @@
-/* an_stat.h - the answer of `fathom stat`: measures of a command, each a number from one run.
+/* an_stat.h - the analysis of `fathom stat`: measures of a command, each with a value per run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_ANALYZE_AN_STAT_H
 #define FATHOM_ANALYZE_AN_STAT_H
@@ -11,9 +11,9 @@
 struct an_measure {
     char name[64];
     const char *unit; /* ns, bytes, count, ratio, pct */
-    double *value;    /* one for each run */
-    size_t n;         /* runs that gave it */
-    double running_pct; /* of a multiplexed counter, the least; 0 when it is none */
+    double *value;    /* one per run */
+    size_t n;         /* number of runs that have it */
+    double running_pct; /* smallest counted share of a multiplexed counter; 0 for others */
     const char *note;
 };
 
@@ -21,7 +21,7 @@ struct an_stat {
     char *const *command;
     const struct usage *run;
     size_t runs; /* at least 1 */
-    VEC(struct an_measure) measure; /* only those that some run gave */
+    VEC(struct an_measure) measure; /* only measures that some run has */
     const char *hardware; /* why there are no hardware counters, "" when there are */
 };
 

@@ -1,4 +1,4 @@
-/* an_stat_result.c - measures as a table.  SPDX-License-Identifier: Apache-2.0 */
+/* an_stat_result.c - print measures as a table.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "text/human.h"
 
 enum { DECIMALS = 4 };
-static const double COUNTED_PCT = 99.95; /* from here on: all of the time */
+static const double COUNTED_PCT = 99.95; /* a higher share counts as all of the time */
 
 static struct human shown(const struct an_measure *m, double x)
 {
@@ -32,7 +32,8 @@ static double *sorted_copy(const struct an_measure *m, struct summary *sum)
     return copy;
 }
 
-/* "; 3 of 8 runs failed, exit status 139 (SIGSEGV)": a shell says 128 + n of signal n. */
+/* "; 3 of 8 runs failed, exit status 139 (SIGSEGV)".  Like a shell, use
+ * 128 + n for signal n. */
 static void say_failures(const struct an_stat *s, struct buf *b)
 {
     size_t failed = 0;
@@ -61,7 +62,7 @@ static void say_head(const struct an_stat *s, struct buf *b)
     for (size_t k = 0; s->command[k]; k++)
         buf_printf(b, "%s%s", k ? " " : "", s->command[k]);
     term_clean(buf_text(b) + before, b->n - before);
-    if (s->runs > 1) { /* the confidence depends on the number of values alone */
+    if (s->runs > 1) { /* the confidence depends only on the number of values */
         struct interval i = stats_median_interval(s->measure.v[0].value, s->runs);
 
         buf_printf(b, ": %zu runs, medians with their %.1f %% interval", s->runs,

@@ -37,7 +37,7 @@ static const char *address_name(struct an_symbols *s, const struct frame *f)
     return arena_strndup(&s->arena, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-/* Frames that differ only in flags or line are one symbol: SEEN maps what identifies it. */
+/* Frames that differ only in flags or line share a symbol.  SEEN maps the identity to it. */
 static uint32_t unresolved_symbol(struct an_symbols *s, const struct frame *f, struct umap *seen)
 {
     uint64_t key = hash_pair(hash_pair(f->address, f->module), f->kind) | 1;

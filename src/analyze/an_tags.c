@@ -72,8 +72,8 @@ const char *an_wait_name(const struct profile *p, const struct tag *t)
 
 struct notes {
     struct profile *p;
-    uint32_t *frame;     /* by pair of TAG_WAIT, [0] for none: the note, 0 until needed */
-    struct umap stack;   /* stack and note -> the stack with the note on it */
+    uint32_t *frame;     /* the note by pair of TAG_WAIT, [0] for none; 0 until needed */
+    struct umap stack;   /* stack and note -> the stack plus the note */
     struct umap by_name; /* hash of a name -> frame */
 };
 
@@ -109,7 +109,7 @@ static uint32_t frame_of(struct notes *n, uint32_t pair)
     return n->frame[pair];
 }
 
-/* A profile that was exported with its notes and read again has them already. */
+/* A profile that was exported with notes and imported again already has them. */
 static bool has_note(const struct profile *p, uint32_t stack, uint32_t note)
 {
     struct profile_chain a, b = p->chain.v[note - 1];

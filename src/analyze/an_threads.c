@@ -17,7 +17,7 @@ static bool is_kind(const struct an_view *v, unsigned kind, const char *const *n
     return false;
 }
 
-/* Waits of a thread that has work to do. */
+/* Is this the wait kind of a thread that has work to do? */
 static bool is_busy_kind(const struct an_view *v, unsigned kind)
 {
     static const char *const busy[] = { "run queue", "disk", "page fault", "write", "file lock",
@@ -72,7 +72,7 @@ static void add_place(struct places *s, uint32_t thread, uint32_t stack, int64_t
     s->v.v[i - 1].ns += ns;
 }
 
-/* By thread id: where each one's time went. */
+/* Compute the times of each thread, by thread id. */
 static struct an_thread *weigh(const struct an_view *v)
 {
     const struct profile *p = v->profile;
@@ -144,13 +144,13 @@ static int busiest_first(const void *a, const void *b)
     if (x->idle != y->idle)
         return x->idle ? 1 : -1;
     if (x->idle && x->place != y->place)
-        return x->place < y->place ? -1 : 1; /* those of one pool side by side */
+        return x->place < y->place ? -1 : 1; /* keep the threads of a pool together */
     if (p != q)
         return p < q ? 1 : -1;
     return x->thread < y->thread ? -1 : 1;
 }
 
-/* Waits whose stack is a guess. */
+/* Sum the waits whose stack is guessed. */
 static int64_t guessed_ns(const struct an_view *v)
 {
     const struct profile *p = v->profile;

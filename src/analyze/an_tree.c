@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which stacks lead to a kept sample.  A parent's id is smaller than its own, so that one
- * pass downwards reaches every caller. */
+/* Find the stacks that lead to a kept sample.  A parent has a lower id than its children, so one
+ * pass from the last stack to the first reaches every caller. */
 static unsigned char *used_stacks(const struct profile *p, const unsigned char *keep)
 {
     unsigned char *used = mem_zalloc(p->stack.n + 1);

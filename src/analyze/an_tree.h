@@ -1,7 +1,7 @@
 /* an_tree.h - the call tree of a profile: stacks merged by function, inlined calls expanded.
  *
- * The keys of the trie are indexes into an_symbols; node 0 is the root, "all".  Weights are
- * kept apart, one array per question, because one tree serves every metric and thread.
+ * The keys of the trie are indexes into an_symbols; node 0 is the root, "all".  Weights are in
+ * separate arrays, because one tree serves all metrics and threads.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_ANALYZE_AN_TREE_H
 #define FATHOM_ANALYZE_AN_TREE_H
@@ -12,30 +12,31 @@
 
 struct an_tree {
     struct trie trie;
-    VEC(uint32_t) node_of_stack; /* stack id - 1: its leaf node; 0 when not in the tree */
+    VEC(uint32_t) node_of_stack; /* by stack id - 1: its innermost node; 0 when not in the tree */
 };
 
-/* KEEP has a byte per sample, nonzero for those wanted; NULL keeps all. */
+/* KEEP has a byte per sample, nonzero to keep it; NULL keeps all. */
 void an_tree_build(struct an_tree *t, const struct an_symbols *s, const unsigned char *keep);
 void an_tree_release(struct an_tree *t);
 
-/* Self weight of V by node, of the kept samples: an array of trie.node.n for free(). */
+/* Return the self weight of the kept samples by node; the caller frees the array. */
 int64_t *an_tree_self(const struct an_tree *t, const struct an_view *v, const unsigned char *keep);
-/* The same for waiting alone; *KINDS, AN_KINDS for each node, says what for.  Both for free(). */
+/* The same for waiting only.  *KINDS has AN_KINDS weights for each node, one for each wait kind.
+ * The caller frees both. */
 int64_t *an_tree_waits(const struct an_tree *t, const struct an_view *v, int64_t **kinds);
-/* Self to total, in place: each node's weight is added to its parent's. */
+/* Turn self into total weights, in place: add the weight of each node to its parent's. */
 void an_tree_total(const struct an_tree *t, int64_t *weight);
 
-/* The same profile seen from the leaves: children are callers.  SELF is by node of T; *OUT_SELF
- * becomes the array for OUT, where the weight sits at the outermost caller. */
+/* Build the inverted tree: children are callers.  SELF is by node of T; *OUT_SELF becomes the array
+ * for OUT, where the weight is at the outermost caller. */
 void an_tree_invert(const struct an_tree *t, const int64_t *self, struct an_tree *out,
                     int64_t **out_self);
-/* Other weights of T, zero where SELF was, on the tree OUT made from it. */
+/* Return other weights of T by node of the inverted tree OUT.  They must be zero where SELF was. */
 int64_t *an_tree_invert_more(const struct an_tree *t, const int64_t *weight, struct an_tree *out);
 
-/* Order of symbols by name, kind and inlining: rank[symbol], for free(). */
+/* Return the rank of each symbol by name, kind and inlining; the caller frees the array. */
 uint32_t *an_tree_ranks(const struct an_symbols *s);
-/* Nodes in depth-first order, siblings by RANK, the root first: array of trie.node.n. */
+/* Return all nodes in depth-first order, root first, siblings by RANK. */
 uint32_t *an_tree_order(const struct an_tree *t, const uint32_t *rank);
 
 #endif

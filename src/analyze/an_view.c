@@ -30,7 +30,7 @@ static bool is_time(const struct profile *p, const struct metric *m)
     return strcmp(profile_string(p, m->unit), "ns") == 0 && !(m->flags & METRIC_LIVE);
 }
 
-/* The metrics of running and waiting; false when P has not both. */
+/* Find the metrics of running and waiting; false unless P has both. */
 static bool find_both(const struct profile *p, uint32_t *running, uint32_t *waiting)
 {
     *running = *waiting = 0;
@@ -45,7 +45,7 @@ static bool find_both(const struct profile *p, uint32_t *running, uint32_t *wait
     return *running && *waiting && is_time(p, &p->metric.v[*waiting - 1]);
 }
 
-/* What does not fit any more is some wait. */
+/* When the table is full, return the kind of unspecified waits. */
 static unsigned kind_of(struct an_view *v, const char *name)
 {
     for (unsigned i = 1; i < v->n_kinds; i++)
@@ -72,7 +72,7 @@ static void learn_kinds(struct an_view *v)
     free(wait);
 }
 
-/* Each metric's weights add up within 63 bits; both together must as well. */
+/* The weights of each metric fit in 63 bits; check that the sum of both does. */
 static bool sum_fits(const struct an_view *v)
 {
     double sum = 0;

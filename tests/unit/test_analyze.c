@@ -303,7 +303,7 @@ TEST(an_quality_divides_by_the_right_totals)
     CHECK(strstr(said, "7 lost"));
     CHECK(strstr(said, "499 of 999 Hz"));
     CHECK(strstr(said, "75.0 %"));
-    CHECK(strstr(said, "50 cut"));
+    CHECK(strstr(said, "50 truncated"));
     CHECK(strstr(said, "(1.0 %)"));
     CHECK(strstr(said, "3 times"));
     free(said);
