@@ -1,4 +1,4 @@
-"""Checks of exported files against the rules of the formats' owners, for test_export.py."""
+"""Check exported files against the specifications of their formats, for test_export.py."""
 import json
 import re
 
@@ -86,7 +86,7 @@ def firefox_self(data):
 
 
 def pprof_raw_self(text, metric):
-    """{function: own cost} from what `pprof -raw` prints; older ones give no columns of lines."""
+    """{function: self cost} from `pprof -raw`; older versions print no column numbers."""
     samples, locations = text.split("Samples:\n")[1].split("Locations\n")
     names = dict(re.findall(r"^ +(\d+): 0x[0-9a-f]+ (?:M=\d+ )?(.*?) \S*:\d+(?::\d+)? s=",
                             locations, re.M))
@@ -102,7 +102,7 @@ def pprof_raw_self(text, metric):
 
 
 def pprof_top(text):
-    """{function: (own share, share with callees)} in percent, from what `pprof -top` prints."""
+    """{function: (self share, total share)} in percent, from `pprof -top`."""
     out = {}
     for line in text.split("cum%\n")[1].splitlines():
         _, flat, _, _, cum, name = line.split(None, 5)
@@ -111,7 +111,7 @@ def pprof_top(text):
 
 
 def chrome(data):
-    """Calls that do not nest, and members that are missing."""
+    """Calls that do not nest, and missing members."""
     wrong, open_calls = [], {}
     for e in data["traceEvents"]:
         if not {"ph", "name", "pid"} <= set(e):
@@ -129,7 +129,7 @@ def chrome(data):
 
 
 def chrome_totals(data):
-    """{function: ns} of its outermost calls, of a trace whose calls nest."""
+    """{function: ns} of its outermost calls, in a trace whose calls nest."""
     out, open_calls = {}, {}
     for e in (e for e in data["traceEvents"] if e["ph"] == "X"):
         start, duration = round(e["ts"] * 1000), round(e["dur"] * 1000)

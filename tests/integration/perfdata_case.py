@@ -1,4 +1,4 @@
-"""A profile as `fathom export --format json` tells it, in the terms of make_perfdata.py."""
+"""A profile from `fathom export --format json`, in the terms of make_perfdata.py."""
 import json
 
 from support import fathom
@@ -9,7 +9,7 @@ def everything(path):
 
 
 def samples_of(path):
-    """What a file holds, sorted by time as far as there is one."""
+    """The contents of a file, sorted by time where known."""
     p = everything(path)
     stacks = {0: []}
     for i, (parent, frame) in enumerate(zip(p["stacks"]["parent"], p["stacks"]["frame"]), 1):

@@ -1,4 +1,4 @@
-"""A recording as Python, read through `fathom dump`, for tests that compare it with the truth."""
+"""A recording as Python objects, from `fathom dump`, for tests that compare it with the truth."""
 import collections
 import json
 
@@ -39,7 +39,7 @@ class Recording:
         return self.number("quality.lost") * 1e9 / self.number("rate_asked")
 
     def names(self, frame):
-        """Functions of a frame, outermost first; inlined ones included."""
+        """Functions of a frame, outermost first, including inlined ones."""
         return [self.text(self.table["function"][f]["name"]) for f in self.chains[frame]] or ["?"]
 
     def frames(self, stack):
@@ -58,7 +58,7 @@ class Recording:
         return self._stacks[stack]
 
     def tags(self, tags):
-        """The tag set TAGS by key."""
+        """The tag set TAGS as {key: value}."""
         found = {}
         while tags:
             tag = self.table["tag"][tags]
@@ -87,7 +87,7 @@ class Recording:
         return self.share(lambda stack: name in stack, samples)
 
     def need_samples(self, n):
-        """Fail when there are too few samples to compare shares."""
+        """Fail if there are too few samples to compare shares."""
         if len(self.samples) < n:
             raise AssertionError(f"only {len(self.samples)} samples, {self.number('quality.lost'):.0f} lost, "
                                  f"{self.number('quality.throttled'):.0f} throttled")

@@ -1,4 +1,4 @@
-"""What the integration tests share: the tool under test, its workloads, and a folder per test."""
+"""Shared by the integration tests: the tool under test, its workloads, a directory per test."""
 import functools
 import json
 import os
@@ -13,12 +13,12 @@ BUILD = pathlib.Path(os.environ["FATHOM_BUILD"])
 FATHOM = os.environ["FATHOM"]
 WORKLOADS = pathlib.Path(os.environ["FATHOM_WORKLOADS"])
 GOLDEN = SOURCE / "tests" / "golden"
-# Generous: a time-out here means a hang, never a slow machine.
+# Long enough for a slow machine, so that a time-out always means a hang.
 SECONDS = 300
 
 
 def workload(name):
-    """Path of a workload; the test is skipped when this machine could not build it."""
+    """Path of a workload; skips the test if this machine could not build it."""
     path = WORKLOADS / name
     if not path.exists():
         raise unittest.SkipTest(f"workload {name} was not built here")
@@ -26,12 +26,12 @@ def workload(name):
 
 
 def rounds(short, long):
-    """How often to repeat: SHORT in `make test`, LONG in `make soak`."""
+    """The number of repetitions: SHORT in `make test`, LONG in `make soak`."""
     return long if os.environ.get("FATHOM_SOAK") else short
 
 
 def repeated(long):
-    """A class of tests that each run LONG times in `make soak`; setUp runs once for all."""
+    """Run each test of a class LONG times in `make soak`; setUp runs once for all repetitions."""
     def wrap(test):
         @functools.wraps(test)
         def again(self):
@@ -55,7 +55,7 @@ def need(*tools):
 
 
 def run(*command, status=0, **more):
-    """Run to the end; text output.  STATUS None accepts any exit status."""
+    """Run a command to its end and return its text output.  STATUS None accepts any exit status."""
     more.setdefault("stdin", subprocess.DEVNULL)
     if more.get("input") is not None:
         more.pop("stdin")
@@ -75,7 +75,7 @@ def fathom(*args, status=0, **more):
 
 
 def report(path, *args):
-    """`fathom report --json` as Python."""
+    """The output of `fathom report --json` as Python objects."""
     return json.loads(fathom("report", path, "--json", *args).stdout)
 
 
@@ -83,7 +83,7 @@ _can_record = None
 
 
 def need_perf_events():
-    """Skip where the kernel refuses to record at all."""
+    """Skip the test if the kernel refuses every way of recording."""
     global _can_record
     if _can_record is None:
         with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +94,7 @@ def need_perf_events():
 
 
 class Case(unittest.TestCase):
-    """A test with a folder of its own in self.dir; the tool's cache lives there too."""
+    """A test with its own directory, self.dir, which also contains the tool's cache."""
 
     def setUp(self):
         self._folder = tempfile.TemporaryDirectory(prefix="fathom-")

@@ -1,4 +1,4 @@
-"""fathom annotate: cost of lines and instructions against a program whose lines are known."""
+"""`fathom annotate`: the cost of lines and instructions of a program with known lines."""
 import json
 import unittest
 
@@ -17,7 +17,7 @@ class Annotate(Case):
         return got["functions"][0]
 
     def share(self, listing, mark, which="self_pct"):
-        # The loop's own test may be put on the line of the loop above its body.
+        # The compiler may attribute the loop condition to the line above the body.
         number = line_of(mark)
         return sum(l[which] for l in listing["lines"] if number - 1 <= l["line"] <= number)
 
@@ -28,7 +28,7 @@ class Annotate(Case):
         self.assertGreater(heavy + light, 85)
         self.assertAlmostEqual(100 * heavy / (heavy + light), 75, delta=6)
 
-    def test_inlined_calls_are_shown_where_they_were_put(self):
+    def test_inlined_calls_are_shown_at_their_call_site(self):
         path = self.record(workload("lines"))
         work = self.listing(path, "work")
         call = next(l for l in work["lines"] if l["line"] == line_of("CALL"))
@@ -83,7 +83,7 @@ class Annotate(Case):
         self.assertIn("HEAVY", text)
         self.assertIn("LIGHT", text)
 
-    def test_a_name_that_is_not_there_is_said(self):
+    def test_an_unknown_name_is_reported(self):
         path = self.record(workload("lines"))
         done = fathom("annotate", path, "no_such_function", status=1)
         self.assertIn("no function or source file", done.stderr)

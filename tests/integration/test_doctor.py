@@ -1,4 +1,4 @@
-"""`fathom doctor`: what it says of binaries whose build is known, and that the rest is plausible."""
+"""`fathom doctor`: exact results for binaries with known builds, plausible ones for the rest."""
 import json
 import os
 import re
@@ -20,7 +20,7 @@ def facts(name):
 
 
 class Binaries(Case):
-    def test_an_instrumented_build_is_known(self):
+    def test_an_instrumented_build_is_recognized(self):
         binary, found = facts("doctor-instrumented")
         self.assertTrue(binary["instrumented"] and not binary["fast"])
         self.assertIn("-O2", found["optimization"])
@@ -29,7 +29,7 @@ class Binaries(Case):
         self.assertEqual(found["instrumentation"], "none")
         self.assertRegex(binary["command"], r"^fathom record -- ")
 
-    def test_a_fast_build_is_known(self):
+    def test_a_fast_build_is_recognized(self):
         binary, found = facts("doctor-fast")
         self.assertTrue(binary["fast"] and not binary["instrumented"])
         self.assertEqual(found["symbols"], "stripped")
@@ -51,22 +51,22 @@ class Binaries(Case):
         self.assertEqual(found["march"], "-march=x86-64-v2")
         self.assertIn("GNU C", found["compiler"])
 
-    def test_an_unoptimized_build_is_known_with_and_without_debug_information(self):
+    def test_an_unoptimized_build_is_recognized_with_and_without_debug_information(self):
         for name in ("doctor-O0", "doctor-O0-stripped"):
             binary, found = facts(name)
             self.assertIn("unoptimized", binary["verdict"], name)
             self.assertFalse(binary["fast"] or binary["instrumented"], name)
 
-    def test_instrumentation_is_seen(self):
+    def test_instrumentation_is_detected(self):
         self.assertIn("sanitizer", facts("doctor-asan")[1]["instrumentation"])
         self.assertIn("-pg", facts("doctor-pg")[1]["instrumentation"])
         self.assertIn("slowed", facts("doctor-asan")[0]["verdict"])
 
-    def test_link_time_optimization_is_seen(self):
+    def test_link_time_optimization_is_detected(self):
         self.assertEqual(facts("doctor-lto")[1]["lto"], "yes")
         self.assertEqual(facts("doctor-instrumented")[1]["lto"], "not detected")
 
-    def test_a_library_is_no_program(self):
+    def test_a_library_is_recorded_through_a_program(self):
         self.assertIn("PROGRAM", facts("doctor-library")[0]["command"])
 
     def test_a_running_process_is_described_by_its_program(self):
@@ -81,20 +81,20 @@ class Binaries(Case):
         self.assertTrue(binary["command"].endswith(f"-p {child.pid}"))
         self.assertTrue(binary["facts"])
 
-    def test_what_is_no_binary_is_refused(self):
+    def test_other_files_are_refused(self):
         done = fathom("doctor", SOURCE / "README.md", status=1)
         self.assertIn("README.md", done.stderr)
         fathom("doctor", self.dir / "nothing", status=1)
         (self.dir / "cut").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(40))
         fathom("doctor", self.dir / "cut", status=1)
 
-    def test_our_own_tool_is_described_whatever_its_build(self):
+    def test_the_tool_itself_is_described(self):
         text = fathom("doctor", os.environ["FATHOM"]).stdout
         self.assertIn("record it with: fathom record", text)
 
 
 class Machine(Case):
-    def test_members_are_those_of_the_page(self):
+    def test_members_match_the_page(self):
         found = doctor()
         self.assertLessEqual(set(found), set(documented("## `fathom doctor --json`")))
         for part in ("machine", "processor", "tools"):
@@ -104,7 +104,7 @@ class Machine(Case):
             self.assertEqual(set(rung), {"name", "holds", "gives", "why", "remedy"})
             self.assertEqual(rung["holds"], rung["why"] == "")
 
-    def test_the_kernel_is_the_one_uname_names(self):
+    def test_the_kernel_is_that_of_uname(self):
         known = {f["key"]: f["value"] for f in doctor()["machine"]}
         self.assertIn(os.uname().release, known["kernel"])
 
@@ -118,7 +118,7 @@ class Machine(Case):
         fathom("doctor", "--flags", "slow", status=2)
         fathom("doctor", "--flags", "fast", "--lang", "cobol", status=2)
 
-    def test_measured_latencies_are_ordered_as_physics_has_it(self):
+    def test_measured_latencies_have_a_plausible_order(self):
         os.environ["FATHOM_CACHE"] = str(self.dir / "cache")
         found = doctor("--measure")
         value = {x["key"]: x["value"] for x in found["latencies"]}
@@ -145,7 +145,7 @@ class Machine(Case):
         fathom("doctor", "--overhead", status=2)
         fathom("doctor", "--", "true", status=2)
 
-    def test_an_ordinary_user_is_told_what_is_missing(self):
+    def test_an_ordinary_user_gets_advice_on_permissions(self):
         if os.geteuid() != 0:
             self.skipTest("needs root to become an ordinary user")
         done = run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all",

@@ -1,4 +1,4 @@
-"""Profiles written for other tools: each against something that is not ours."""
+"""Exports: check each format with an independent reader."""
 import csv
 import gzip
 import io
@@ -27,7 +27,7 @@ CALL_GRAPHS = ("callgrind", "pstats")
 
 
 def written():
-    """(name, extension) of what `fathom export` says it writes."""
+    """(name, extension) of each format that `fathom export` lists."""
     for line in fathom("export", "--list").stdout.splitlines():
         words = line.split()
         yield words[0], words[1] if words[1].startswith(".") else ""
@@ -61,19 +61,19 @@ class Table(Export):
             self.assertEqual(out.read_bytes(), by_name, name)
 
     def both_ways(self):
-        """(name, source, once, twice): written, read back and written again."""
+        """(name, source, once, twice): an export, and an export of its import."""
         read = {line.split()[0] for line in fathom("import", "--list").stdout.splitlines()}
         for name, _ in written():
             for source in INPUTS if name in read else ():
                 once = shutil.copy(self.export(GOOD / source, name), self.dir / "once")
                 yield name, source, once, self.export(once, name)
 
-    def test_reading_what_was_written_loses_nothing_more(self):
-        """import then export is the identity on what we have written; for call graphs, which
-        hold less than stacks do, on every function's own cost."""
+    def test_a_round_trip_loses_nothing(self):
+        """Import and export of our own files changes nothing.  Call graphs contain less than
+        stacks; for them, the self cost of every function stays the same."""
         for name, source, once, twice in self.both_ways():
             if name == "speedscope" and source.startswith("v1"):
-                continue  # weights of 64 bits, where JSON's numbers have 53
+                continue  # weights have 64 bits, JSON numbers 53
             with self.subTest(format=name, source=source):
                 if name not in CALL_GRAPHS:
                     self.assertEqual(twice.read_bytes(), once.read_bytes())
@@ -90,7 +90,7 @@ class Table(Export):
         done = fathom("export", GOOD / "dhat/ht.json", "--format", "nonsense", status=2)
         self.assertIn("unknown format", done.stderr)
 
-    def test_what_cannot_be_written_leaves_what_was_there(self):
+    def test_a_failed_export_keeps_the_old_file(self):
         out = self.dir / "kept"
         out.write_text("kept")
         fathom("export", NOTHING, "--format", "pstats", "-o", out, status=1)
@@ -130,14 +130,14 @@ class Pprof(Export):
         self.env = dict(os.environ, PPROF_TMPDIR=str(self.dir))
 
     def need_go_pprof(self):
-        """Skip unless this go has a pprof that reads a profile by Go."""
+        """Skip the test unless `go tool pprof` reads a profile of Go."""
         need("go")
         done = run("go", "tool", "pprof", "-raw", GOOD / "pprof/cpu.pb.gz", status=None, env=self.env)
         if done.returncode:
             raise unittest.SkipTest("go tool pprof does not run here: " + done.stderr[:200])
 
     def go(self, output, found, path):
-        """What pprof prints of one kind: it takes one OUTPUT a call."""
+        """Run pprof for one OUTPUT; it accepts only one per call."""
         return run("go", "tool", "pprof", output, "-nodefraction=0", "-nodecount=100000",
                    "-sample_index=" + found["metric"]["name"], path, env=self.env).stdout
 
@@ -159,8 +159,8 @@ class Pprof(Export):
             self.assertEqual(theirs.keys(), set(names), source)
             for f in found["functions"]:
                 if names.count(f["name"]) > 1:
-                    continue  # pprof takes functions of one name for one
-                # pprof rounds, and from 99.95 on to 100
+                    continue  # pprof merges functions of the same name
+                # pprof rounds shares, and prints 100 from 99.95 on
                 for a, b in zip(theirs[f["name"]], (f["self_pct"], f["total_pct"])):
                     self.assertAlmostEqual(a, b, delta=0.06, msg=f"{source}: {f['name']}")
 
@@ -243,7 +243,7 @@ class Json(Export):
 
 class Recorded(Export):
     def totals(self, path, metric):
-        """{function: ns} of the samples as they are, notes of waits included."""
+        """{function: ns} of all samples, including notes of waits."""
         p, out = json.loads(self.export(path, "json").read_text()), {}
         wanted = [m["name"] for m in p["metrics"]].index(metric) + 1
         samples = p["samples"]
@@ -266,12 +266,12 @@ class Recorded(Export):
         for mine, options in ((cpu, ["-m", "cpu"]), (wait, ["-m", "wait"]), (both, [])):
             theirs = foreign.chrome_totals(
                 json.loads(self.export(path, "chrome", *options).read_text()))
-            # frames without a name have one there that says where they are
+            # frames without a name are named after their address there
             self.assertEqual({name: theirs.get(name) for name in mine}, mine, options)
 
 
 class Difficult(Export):
-    """Profiles that writers stumble over, in every format, read by Python's own readers."""
+    """Difficult profiles in every format, read by Python's own readers."""
     NAMES = ['a"b', "new\nline", "semi;colon", "nul\0x", "</script>", "tab\there", "\u2028", "\ud800", "", "x" * 5000,
              " before", "after ", "(cycle)", "a,b", "fn=(1)", "k_[k]", "=1+1", "end 12", "\uffff"]
 
@@ -296,7 +296,7 @@ class Difficult(Export):
             yield self.dir / name
 
     def read(self, name, path):
-        """Read what was written in format NAME the way its own users do, strictly."""
+        """Read an export in format NAME with a strict reader."""
         data = path.read_bytes()
         if name == "pstats":
             pstats.Stats(str(path))
@@ -304,7 +304,7 @@ class Difficult(Export):
             xml.dom.minidom.parseString(data)
         elif name in ("speedscope", "chrome", "json", "firefox"):
             found = json.loads(data.decode(), parse_constant=self.fail)
-            if name == "speedscope":  # whose page stops at a weight below zero
+            if name == "speedscope":  # speedscope fails on negative weights
                 self.assertTrue(all(w > 0 for p in found["profiles"] for w in p["weights"]))
         elif name == "csv":
             rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
@@ -318,7 +318,7 @@ class Difficult(Export):
                 with self.subTest(source=source.name, format=name):
                     out = self.dir / "out"
                     done = fathom("export", source, "--format", name, "-o", out, status=None)
-                    if done.returncode:  # Python's pstats takes no empty file
+                    if done.returncode:  # Python's pstats refuses an empty file
                         self.assertEqual((name, source.name), ("pstats", "none"), done.stderr)
                         continue
                     self.read(name, out)
@@ -332,10 +332,10 @@ class Difficult(Export):
 
 
 class Firefox(Export):
-    """The Firefox Profiler's own code, as its command line has it, reads what we write.
+    """The command-line version of the Firefox Profiler reads our exports.
 
-    FATHOM_FIREFOX names the folder of the npm package @firefox-devtools/profiler-cli; it needs a
-    node of version 24 or later: one beside it in node_modules/.bin, or the one found by PATH."""
+    FATHOM_FIREFOX names the directory of the npm package @firefox-devtools/profiler-cli.  It needs
+    node 24 or later, from the neighboring node_modules/.bin or from PATH."""
 
     def setUp(self):
         super().setUp()
@@ -355,14 +355,14 @@ class Firefox(Export):
         return run(*self.command, *words, "--session", "x", env=self.env).stdout
 
     def load(self, path):
-        """{thread: handle} once the profiler has upgraded and opened PATH."""
+        """{thread: handle} after the profiler has upgraded and opened PATH."""
         self.ask("load", path)
         self.addCleanup(run, *self.command, "stop", "x", env=self.env, status=None)
         found = json.loads(self.ask("thread", "list", "--json", "--limit", "0"))
         return [t["threadHandle"] for t in found["threads"]]
 
     def functions(self, path, key):
-        """{function: milliseconds or weight} added up over threads."""
+        """{function: milliseconds or weight}, summed over threads."""
         out = {}
         for thread in self.load(path):
             found = json.loads(self.ask("thread", "functions", "--json", "--limit", "0",
@@ -405,7 +405,7 @@ class Firefox(Export):
 
 class Perfetto(Export):
     def slices(self, path):
-        """[(name, ns)] by track events, as protoc finds them."""
+        """[(name, ns)] of track events, as decoded by protoc."""
         need("protoc")
         done = subprocess.run(["protoc", "--decode_raw"], input=path.read_bytes(),
                               capture_output=True, check=True, timeout=300)
@@ -416,9 +416,9 @@ class Perfetto(Export):
             if 11 not in packet:
                 continue
             event = dict(packet[11])
-            if 12 in packet:  # a name that is new, and its number
+            if 12 in packet:  # a new name and its number
                 entry = dict(dict(packet[12])[2])
-                # protoc shows text that happens to look like a message as one
+                # protoc prints text as a message if it happens to parse as one
                 names[entry[1]] = entry[2].strip('"') if isinstance(entry[2], str) else "?"
             calls = open_calls.setdefault(event[11], [])
             if event[9] == 1:

@@ -1,4 +1,4 @@
-"""The .fathom file: fathom's reader, the independent one and docs/format.md agree."""
+"""The .fathom format: fathom's reader, the independent reader and docs/format.md agree."""
 import json
 import pathlib
 import re
@@ -35,7 +35,7 @@ def independent(data):
 
 
 def damaged(data):
-    """A few dozen variants of a file: cut, flipped, with a hole, with a tail."""
+    """A few dozen variants of a file: truncated, flipped bytes, a gap, extra bytes."""
     step = max(1, len(data) // 24)
     for at in range(9, len(data), step):
         yield data[:at]
@@ -45,7 +45,7 @@ def damaged(data):
 
 
 def chunks_of(path):
-    """The chunks of a whole file as bytes, by number."""
+    """The chunks of a complete file as bytes, in order."""
     data, at = path.read_bytes(), 8
     for head in dump(path, "--chunks")[:-1]:
         yield data[at:at + 32 + head["stored_size"]]
@@ -53,7 +53,7 @@ def chunks_of(path):
 
 
 def with_head(chunk, offset, number):
-    """A chunk with another 32-bit number in its head, checksum and all."""
+    """A chunk with another 32-bit number in its head, and a matching checksum."""
     head = chunk[:offset] + struct.pack("<I", number) + chunk[offset + 4:28]
     return head + struct.pack("<I", zlib.crc32(head)) + chunk[32:]
 
@@ -105,7 +105,7 @@ class Format(unittest.TestCase):
                 for key, columns in table_in_page().items()}
         self.assertEqual(read, page)
 
-    def test_golden_files_are_read_as_ever(self):
+    def test_golden_files_are_read_as_before(self):
         self.assertGreaterEqual(len(GOOD), 2)
         for path in GOOD:
             known = [json.loads(line) for line in
@@ -136,7 +136,7 @@ class Format(unittest.TestCase):
         for chunk in defining:
             self.assert_one_bad_chunk(chunks[:-1] + [chunk, chunks[-1]], known)
 
-    def test_a_chunk_with_an_impossible_size_takes_no_other_with_it(self):
+    def test_a_chunk_with_an_impossible_size_damages_no_other(self):
         chunks, records = list(chunks_of(SAMPLE)), dump(SAMPLE)[:-1]
         at = next(i for i, chunk in enumerate(chunks) if chunk[4] == 15)
         known = [r for r in records if r["record"] != "sample"]
@@ -144,7 +144,7 @@ class Format(unittest.TestCase):
             chunk = with_head(chunks[at], offset, 0xFFFFFFFF)
             self.assert_one_bad_chunk(chunks[:at] + [chunk] + chunks[at + 1:], known)
 
-    def test_a_cut_file_opens_with_its_whole_chunks(self):
+    def test_a_truncated_file_opens_with_its_complete_chunks(self):
         data = SAMPLE.read_bytes()
         whole = dump(SAMPLE)
         cut = dump(self.write(data[:-1]))
@@ -152,7 +152,7 @@ class Format(unittest.TestCase):
         self.assertGreater(cut[-1]["missing_bytes"], 0)
         self.assertEqual(cut[:-1], [r for r in whole[:-1] if r["record"] != "end"])
 
-    def test_the_end_counts_what_is_there(self):
+    def test_the_end_chunk_counts_the_records(self):
         records = dump(SAMPLE)
         totals = {r["type"]: r["records"] for r in records if r["record"] == "end"}
         for kind, name, _ in table_in_source():
@@ -173,14 +173,14 @@ class Format(unittest.TestCase):
         heads = dump(SAMPLE, "--chunks")[:-1]
         self.assertEqual(8 + sum(32 + h["stored_size"] for h in heads), SAMPLE.stat().st_size)
 
-    def test_other_files_are_refused_with_a_sentence(self):
+    def test_other_files_are_refused_with_a_message(self):
         for data, why in ((b"", "not a .fathom file"), (b"hello, world", "not a .fathom file"),
                           (b"FATHOM\x02\n", "version 2")):
             refused = fathom("dump", self.write(data), status=1)
             self.assertIn(why, refused.stderr)
             self.assertEqual(refused.stdout, "")
 
-    def test_a_closed_pipe_is_no_crash(self):
+    def test_a_closed_pipe_does_not_crash(self):
         with subprocess.Popen([FATHOM, "dump", str(SAMPLE)], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL) as shown:
             shown.stdout.close()

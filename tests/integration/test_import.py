@@ -1,4 +1,4 @@
-"""Files of other tools, read: golden samples of each format, and what is wrong with bad ones."""
+"""Import files of other tools: golden samples of each format, and errors of invalid ones."""
 import collections
 import fractions
 import gzip
@@ -19,7 +19,7 @@ GOOD, BAD = GOLDEN / "good", GOLDEN / "bad"
 
 
 def formats():
-    """Names of what `fathom import` says it recognizes."""
+    """Names of the formats that `fathom import` lists."""
     return [line.split()[0] for line in fathom("import", "--list").stdout.splitlines()]
 
 
@@ -49,7 +49,7 @@ class Table(Case):
                     self.assertTrue(found["metrics"])
                     self.assertTrue(found["samples"]["weight"])
 
-    def test_every_bad_sample_is_refused_with_a_sentence(self):
+    def test_every_bad_sample_is_refused_with_a_message(self):
         for path in sorted(BAD.glob("*/*")):
             with self.subTest(path=str(path.relative_to(BAD))):
                 done = fathom("report", path, status=1)
@@ -88,7 +88,7 @@ class Table(Case):
                 path.write_bytes(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"))
                 self.assertEqual(report(path)["functions"], report(GOOD / name)["functions"])
 
-    def test_text_that_was_cut_says_so(self):
+    def test_truncated_text_is_reported(self):
         for name in ("callgrind/fg.callgrind", "cachegrind/fg.cachegrind", "heaptrack/ht.gz"):
             with self.subTest(name):
                 text = (GOOD / name).read_bytes()
@@ -97,7 +97,7 @@ class Table(Case):
                 self.assertFalse(report(GOOD / name)["damage"])
                 self.assertTrue(report(self.dir / "x")["damage"])
 
-    def test_cut_and_flipped_samples_do_no_harm(self):
+    def test_truncated_and_flipped_samples_do_not_crash(self):
         for name in formats():
             for path in good(name)[:1]:
                 data = path.read_bytes()
@@ -109,7 +109,7 @@ class Table(Case):
                         done = fathom("report", bad, status=None)
                         self.assertIn(done.returncode, (0, 1), f"{path.name} at {at}")
 
-    def test_an_imported_file_says_what_the_foreign_one_says(self):
+    def test_an_imported_file_has_the_figures_of_its_source(self):
         for name in formats():
             for path in good(name)[:1]:
                 with self.subTest(path=path.name):
@@ -140,7 +140,7 @@ class PerfData(Case):
             n += 1
         self.assertGreaterEqual(n, 100)
 
-    def test_a_cut_file_says_so(self):
+    def test_a_truncated_file_is_reported(self):
         for name, data, _ in make_perfdata.by_damage():
             if not name.startswith("damage-cut") and name != "damage-unfinished":
                 continue
@@ -148,7 +148,7 @@ class PerfData(Case):
             path.write_bytes(data)
             self.assertTrue(report(path)["damage"], name)
 
-    def test_losses_are_told(self):
+    def test_losses_are_reported(self):
         data = {n: d for n, d, _ in make_perfdata.by_records()}["records-others-file"]
         path = self.dir / "x.data"
         path.write_bytes(data)
@@ -157,8 +157,8 @@ class PerfData(Case):
         self.assertEqual(meta["quality.throttled"], "1")
         self.assertEqual(meta["command"], "perf record")
 
-    def test_the_machine_is_told(self):
-        """Else code of another machine would be disassembled as that of this one."""
+    def test_the_machine_type_is_recorded(self):
+        """Without it, code of another machine would be disassembled as code of this one."""
         path = self.dir / "x.data"
         for machine in ("x86_64", "aarch64"):
             for form in ("file", "pipe"):
@@ -178,7 +178,7 @@ class PerfData(Case):
         self.assertEqual(weights, [5000])
 
     def perf(self, *options, program="split-fp", rounds="300"):
-        """Record a workload with perf; skipped where perf cannot.  perf only makes the file."""
+        """Record a workload with perf, only to create the file; skip the test if perf cannot."""
         need("perf")
         path = self.dir / "perf.data"
         env = {"HOME": str(self.dir), "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
@@ -189,7 +189,7 @@ class PerfData(Case):
         return path
 
     def check_split(self, path):
-        """70 % of split runs below one(), 30 % below two()."""
+        """70 % of split is in one() and its callees, 30 % in two()."""
         found = report(path, "-n", "0")
         if found["samples"] < 300:
             raise unittest.SkipTest(f"only {found['samples']} samples")
@@ -201,7 +201,7 @@ class PerfData(Case):
     def test_a_recording_with_frame_pointers(self):
         found = report(self.perf("--call-graph", "fp"), "-n", "0")
         total = {f["name"]: f["total_pct"] for f in found["functions"]}
-        # spin() is a leaf without a frame of its own, so that its caller is not seen this way.
+        # spin() is a leaf without a frame, so frame pointers skip its caller.
         self.assertGreater(total.get("spin", 0), 90)
         self.assertGreater(total.get("main", 0), 90)
 
@@ -272,11 +272,11 @@ class Valgrind(Case):
             self.assertEqual(sum(mine.values()), 60345)
             self.assertEqual(mine["spin"], 60120)
             self.assertEqual(total["main"], 60345)
-            # one() calls spin with seven times the work, two() with three
+            # one() calls spin for seven units of work, two() for three
             self.assertAlmostEqual(total["one"] / 60345, 0.70, delta=0.01)
             self.assertAlmostEqual(total["two"] / 60345, 0.30, delta=0.01)
 
-    def test_callgrind_annotate_says_the_same(self):
+    def test_callgrind_annotate_agrees(self):
         need("callgrind_annotate")
         path = GOOD / "callgrind/fg.callgrind"
         done = run("callgrind_annotate", "--threshold=100", "--auto=no", path, status=None)
@@ -297,8 +297,8 @@ class Valgrind(Case):
         total = {(f["name"], f["file"]): f["total"] for f in report(path, "-n", "0")["functions"]}
         self.assertEqual(total, {("main", "a.c"): 200, ("main", "b.h"): 150, ("leaf", "b.h"): 100})
 
-    def test_functions_and_calls_cost_in_all_what_callgrind_says(self):
-        """A graph with far more ways than are told apart, no recursion, calls only downwards."""
+    def test_totals_of_functions_and_calls_agree_with_callgrind(self):
+        """A graph with more paths than the importer separates, and without recursion."""
         rng = random.Random(7)
         n, whole, text = 400, {}, []
         for f in reversed(range(n)):
@@ -307,11 +307,11 @@ class Valgrind(Case):
             text.append((f, own, calls))
         times = collections.Counter({0: 1000})
         share = {}
-        for f, own, calls in reversed(text):  # callers first: how often each is called
+        for f, own, calls in reversed(text):  # callers first: the number of calls
             share[f] = [(c, rng.randint(0, times[f])) for c in calls] if times[f] else []
             for c, k in share[f]:
                 times[c] += k
-        for f, own, _ in text:  # callees first: cost in all of one call, as a fraction
+        for f, own, _ in text:  # callees first: the total cost of one call, as a fraction
             whole[f] = fractions.Fraction(own)
             if times[f]:
                 whole[f] += sum(whole[c] * k for c, k in share[f]) / times[f]

@@ -1,4 +1,4 @@
-"""What object files refer to: what runs inside programs is libc only, nothing ends the process."""
+"""Imports of object files: code inside programs uses only libc, the core never exits."""
 import collections
 import re
 import subprocess
@@ -11,7 +11,7 @@ PRINTING = re.compile(r"perror|puts|putchar|v?printf|__v?printf_chk|stdout")
 
 
 def words(name):
-    """The lines of an allow-list, comments left out."""
+    """The lines of an allow-list, without comments."""
     for line in (SOURCE / "tests" / "imports" / name).read_text().splitlines():
         if re.sub(r"#.*", "", line).split():
             yield re.sub(r"#.*", "", line).split()

@@ -1,4 +1,4 @@
-"""`fathom record`: what it starts, follows, keeps and says."""
+"""`fathom record`: targets, processes that it follows, files and messages."""
 import os
 import pathlib
 import random
@@ -19,7 +19,7 @@ class Record(Case):
         self.out = self.dir / "p.fathom"
 
     def start(self, *args, **more):
-        """A recorder in a session of its own, so that nothing of it outlives the test."""
+        """A recorder in its own session, so that none of its processes outlives the test."""
         more.setdefault("stderr", subprocess.DEVNULL)
         p = subprocess.Popen([FATHOM, "record", "-o", str(self.out), *map(str, args)],
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -65,7 +65,7 @@ class Record(Case):
         fathom("record", "-o", self.out, "true")
         self.assertEqual(pathlib.Path(str(self.out) + ".old").read_bytes(), first)
 
-    def test_a_command_that_is_not_there_leaves_things_as_they_were(self):
+    def test_a_missing_command_leaves_the_old_file(self):
         fathom("record", "-o", self.out, "true")
         first = self.out.read_bytes()
         done = fathom("record", "-o", self.out, "--", "/no/such/program", status=1)
@@ -126,7 +126,7 @@ class Record(Case):
             self.assertTrue(done.stderr, args)
             self.assertFalse(self.out.exists(), args)
 
-    def test_last_branch_records_work_or_are_refused_with_a_sentence(self):
+    def test_last_branch_records_work_or_are_refused_with_a_message(self):
         done = fathom("record", "-o", self.out, "-glbr", "true", status=None)
         if done.returncode:
             self.assertEqual(done.returncode, 1)
@@ -192,7 +192,7 @@ class Record(Case):
         fathom("record", "-o", self.out, "-p", target.pid)
         self.assertIn("quality.samples", Recording(self.out).meta)
 
-    def test_a_process_that_is_not_there_is_refused(self):
+    def test_a_missing_process_is_refused(self):
         done = fathom("record", "-o", self.out, "-p", "4194303", status=1)
         self.assertIn("4194303", done.stderr)
 
@@ -223,7 +223,7 @@ class Record(Case):
             self.assertEqual(Recording(self.out).meta["exit_status"], str(128 + number))
 
     def samples_on_disk(self):
-        """Samples in whole chunks of the file so far."""
+        """The number of samples in complete chunks of the file so far."""
         if not self.out.exists() or self.out.stat().st_size <= 8:
             return 0
         return len(fathom("dump", "--only", "sample", self.out).stdout.splitlines())
@@ -236,15 +236,15 @@ class Record(Case):
         p.kill()
         p.wait(SECONDS)
         self.end(p)
-        # The last chunk may be half written, and names, which come last, are not there.
+        # The last chunk may be incomplete.  Names are written last and are missing.
         shown = report(self.out)
         self.assertRegex(shown["damage"], "unfinished|truncated|missing")
         self.assertGreater(shown["samples"], 0)
         self.assertIn("split", shown["meta"]["command"])
         self.assertIn("damaged: " + shown["damage"], fathom("report", self.out).stdout)
 
-    def test_a_recorder_killed_at_any_moment_leaves_nothing_that_harms(self):
-        """The moment is random; whatever it left is opened or refused with a sentence."""
+    def test_a_recorder_killed_at_any_moment_leaves_a_harmless_file(self):
+        """The moment is random.  The file must open, or be refused with a message."""
         for _ in range(rounds(3, 300)):
             p = self.start("-F", "9999", "--", workload("split"), "100000000")
             time.sleep(random.uniform(0, 1))
@@ -258,7 +258,7 @@ class Record(Case):
         done = fathom("record", "-o", self.out, "-a", "-d", "0.5", status=None)
         if done.returncode:
             self.assertIn("whole machine", done.stderr)
-            self.skipTest("not allowed here")
+            self.skipTest("system-wide recording is not allowed")
         self.assertIn("quality.samples", Recording(self.out).meta)
 
     def test_reading_commands_record_a_command_first(self):
@@ -267,14 +267,14 @@ class Record(Case):
 
 
 class Unprivileged(Case):
-    """As `nobody`, with no capability: what an ordinary user gets."""
+    """Record as `nobody` without capabilities, like an ordinary user."""
 
     def setUp(self):
         super().setUp()
         need_perf_events()
         need("setpriv")
         if os.geteuid() != 0:
-            self.skipTest("not root, so the other tests were this one")
+            self.skipTest("not root: the other tests cover this")
         self.user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
                      "--inh-caps=-all", "--bounding-set=-all"]
         os.chmod(self.dir, 0o777)
@@ -283,14 +283,14 @@ class Unprivileged(Case):
             os.chmod(self.dir / pathlib.Path(p).name, 0o755)
         done = run(*self.user, self.dir / "fathom", "version", status=None, cwd=self.dir)
         if done.returncode:
-            self.skipTest("nobody cannot run the tool here")
+            self.skipTest("the user nobody cannot run the tool")
 
     def record_as_nobody(self, *args, status=0):
         env = dict(os.environ, FATHOM_CACHE=str(self.dir / "nobody"))
         return run(*self.user, self.dir / "fathom", "record", "-o", self.dir / "u.fathom", *args,
                    status=status, env=env, cwd=self.dir)
 
-    def test_user_space_is_recorded_and_the_summary_says_so(self):
+    def test_user_space_is_recorded_and_the_summary_shows_it(self):
         done = self.record_as_nobody("--", "./split", "20", status=None)
         if done.returncode:
             self.assertIn("perf_event_paranoid", done.stderr)

@@ -1,4 +1,4 @@
-"""The JSON of `fathom report` is what docs/json.md says, and agrees with text and CSV."""
+"""The JSON of `fathom report` matches docs/json.md and agrees with text and CSV."""
 import csv
 import fcntl
 import io
@@ -19,7 +19,7 @@ TYPES = {"string": str, "number": (int, float), "bool": bool, "object": dict, "l
 
 
 def documented(heading):
-    """Members of the table below HEADING in docs/json.md: name -> type."""
+    """{name: type} of the table below HEADING in docs/json.md."""
     text = (SOURCE / "docs/json.md").read_text()
     part = text.split(heading + "\n", 1)[1]
     part = re.split(r"^#", part, maxsplit=1, flags=re.M)[0]
@@ -33,7 +33,7 @@ def documented(heading):
 
 
 def on_terminal(columns, *command, **env):
-    """Output of COMMAND on a terminal of that width."""
+    """The output of COMMAND on a terminal of the given width."""
     try:
         main, side = pty.openpty()
     except OSError as error:
@@ -74,7 +74,7 @@ class Report(Case):
             if name not in may_miss:
                 self.assertIn(name, found)
 
-    def test_members_are_those_of_the_page(self):
+    def test_members_match_the_page(self):
         top = "## `fathom report --json`"
         self.check_members(self.json(), top, ("groups", "tree"))
         self.check_members(self.json()["functions"][0], "### `functions`")
@@ -109,7 +109,7 @@ class Report(Case):
         rows = list(csv.DictReader(io.StringIO(fathom("report", self.path, "--csv").stdout)))
         self.assertEqual(rows[0]["name"], 'f<int, "x">')
 
-    def test_a_terminal_gets_colours_and_no_line_longer_than_it(self):
+    def test_output_to_a_terminal_has_colors_and_fits_its_width(self):
         name = "outer::space<" + "int, " * 30 + "long>::method_at_the_end"
         self.path.write_text(f"main;{name} 70\nmain;short 30\n")
         for columns in (50, 80, 120):

@@ -1,4 +1,4 @@
-"""libfathom from inside: small programs under tests/runtime say what they saw."""
+"""libfathom in programs: small programs in tests/runtime print what they measured."""
 import csv
 import json
 import unittest
@@ -14,7 +14,7 @@ def program(name):
 
 
 def case(name, which, program_name="rt-basic", **more):
-    """Standard output of one case, and its `key value` lines."""
+    """The standard output of one case, and its `key value` lines."""
     text = run(program(program_name), which, **more).stdout
     found = {}
     for line in text.splitlines():
@@ -28,7 +28,7 @@ def case(name, which, program_name="rt-basic", **more):
 
 
 def need_tsan(name):
-    """Skip where the sanitizer cannot lay out its memory (vm.mmap_rnd_bits, no personality())."""
+    """Skip the test if the sanitizer cannot map its memory (vm.mmap_rnd_bits, no personality())."""
     done = run(program(name), "counts", status=None)
     if "ThreadSanitizer" in done.stderr and "memory" in done.stderr and "branch" not in done.stdout:
         raise unittest.SkipTest("the thread sanitizer does not start here")
@@ -158,7 +158,7 @@ class ZonesInCxx(Zones):
         self.assertEqual(said, {"twice": 2, "in_header": 1, "throws": 3, "leaf": 1})
 
 
-if "build-san" not in str(BUILD):  # two sanitizers do not go together
+if "build-san" not in str(BUILD):  # sanitizers cannot be combined
     class ZonesUnderTheThreadSanitizer(Zones):
         binary = "rt-basic-tsan"
 

@@ -1,4 +1,4 @@
-"""What libfathom writes: every export by the environment, compiled out, imports, baselines."""
+"""Files of libfathom: every export via the environment, FATHOM_OFF, imports, baselines."""
 import csv
 import io
 import json
@@ -50,15 +50,15 @@ class Exports(unittest.TestCase):
         self.assertIn("sort", done.stderr)
         self.assertIn("[request]", run(program("example-server")).stdout)
 
-    def test_unset_says_nothing(self):
+    def test_nothing_is_printed_without_the_variable(self):
         done = run(program("rt-env"))
         self.assertEqual(done.stdout + done.stderr, "")
 
-    def test_an_unknown_format_is_told_and_the_program_runs(self):
+    def test_an_unknown_format_is_reported_and_the_program_runs(self):
         done = run(program("rt-env"), env={**os.environ, "FATHOM_PROFILE": "nonsense:x"})
         self.assertIn("must be 1, table, compact, json", done.stderr)
 
-    def test_settings_that_cannot_be_understood_are_told(self):
+    def test_invalid_settings_are_reported(self):
         for name in ("FATHOM_MODE", "FATHOM_KEEP", "FATHOM_MEMORY", "FATHOM_DISK"):
             with self.subTest(name):
                 done = run(program("rt-env"),
@@ -136,7 +136,7 @@ class InsideRecord(unittest.TestCase):
             done = run(FATHOM, "record", "-o", path, "--", program("rt-env"), "2000", status=None,
                        env={**os.environ, "TMPDIR": folder})
             if done.returncode != 0:
-                self.skipTest("cannot record here: " + done.stderr.strip()[:200])
+                self.skipTest("cannot record: " + done.stderr.strip()[:200])
             text = fathom("report", path, "-m", "zones").stdout
             self.assertRegex(text, r"2,000 +compute")
             self.assertEqual(os.listdir(folder), ["both.fathom"])
@@ -159,7 +159,7 @@ class EveryCall(unittest.TestCase):
                     self.assertIn(word, text)
                 self.assertIn("load", fathom("report", out).stdout)
 
-    def test_every_macro_and_call_is_nothing_when_off(self):
+    def test_every_macro_and_call_does_nothing_when_off(self):
         for name in ("rt-all-off", "rt-all-cxx-off"):
             with self.subTest(name):
                 _, said = self.said(name)
@@ -212,14 +212,14 @@ class Objects(unittest.TestCase):
         self.assertEqual(texts[0], texts[1])
 
     def allowed(self, name):
-        """The words of a list, comments left out."""
+        """The words of a list, without comments."""
         text = (SOURCE / "tests" / "imports" / name).read_text()
         return set(re.sub(r"#.*", "", text).split())
 
     def needed(self, path, *options):
         text = subprocess.run(["nm", *options, "-u", path], capture_output=True, text=True,
                               check=True).stdout
-        # From glibc 2.38 on, strtoull and its like have the name __isoc23_strtoull.
+        # Since glibc 2.38, strtoull is linked as __isoc23_strtoull; similar functions likewise.
         return {re.sub(r"@.*|^__isoc23_", "", line.split()[-1]) for line in text.splitlines() if line.strip()}
 
     def test_the_library_needs_nothing_but_libc(self):

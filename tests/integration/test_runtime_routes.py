@@ -1,9 +1,9 @@
-"""One region of libfathom by every route: counts, self and total times of each zone are equal.
+"""Every route from a region of libfathom gives equal counts, self and total times of each zone.
 
-The program (tests/runtime/rt_routes.c) measures, switches measuring off and writes what it has in
-every format; the tool reads the same region from files that the program, a recording or SIGKILL
-left.  Nothing is compared between runs, so nothing depends on how long anything took.  The clock
-is CLOCK_MONOTONIC, whose rate needs no refining."""
+The program (tests/runtime/rt_routes.c) measures, stops measuring and writes its region in every
+format.  The tool reads the same region from the files of the program, of a recording, and of a
+program ended by SIGKILL.  Different runs are not compared, so the tests do not depend on timing.
+The clock is CLOCK_MONOTONIC, whose rate needs no calibration."""
 import collections
 import csv
 import json
@@ -20,7 +20,7 @@ ZONES = {"step", "branch", "leaf", "operation", "queue", "sampled"}
 
 
 def by_name(rows):
-    """{name: [calls, self ns, total ns]} of rows (name, calls, self, total)."""
+    """{name: [calls, self ns, total ns]} from rows (name, calls, self, total)."""
     out = collections.defaultdict(lambda: [0, 0, 0])
     for name, *figures in rows:
         for i, x in enumerate(figures):
@@ -56,7 +56,7 @@ def of_speedscope(path):
 
 
 def calls_of_chrome(path):
-    """{name: [calls, ns]}, and how often each instant was met, by name and number of its flow."""
+    """{name: [calls, ns]}, and the number of each instant by name and flow number."""
     calls, points = collections.defaultdict(lambda: [0, 0]), collections.Counter()
     for e in json.loads(path.read_text())["traceEvents"]:
         if e["ph"] == "X" and e["dur"]:
@@ -73,7 +73,7 @@ class Routes(Case):
         self.env = {**os.environ, "FATHOM_CLOCK": "monotonic", "FATHOM_MODE": "trace"}
 
     def truth(self):
-        """What the program's own JSON report says."""
+        """The rows of the program's own JSON report."""
         rows = [op for op in of_json(self.dir / "in.json") if op["kind"] in NESTED]
         truth = by_name((op["name"], op["count"] + op["open"], op["self_ns"], op["total_ns"])
                         for op in rows)
@@ -132,7 +132,7 @@ class Routes(Case):
         return pairs
 
     def leaves(self, data):
-        """The zone each stack ends in, by stack id."""
+        """The innermost zone of each stack, by stack id."""
         frames = [data["functions"][f["locations"][0][0] - 1]["name"] for f in data["frames"]]
         return [None] + [frames[f - 1] for f in data["stacks"]["frame"]]
 

@@ -1,4 +1,4 @@
-"""The Rust binding, where cargo is found; it is built in a folder of the test's own."""
+"""The Rust binding, if cargo is installed; built in the directory of the test."""
 import os
 import pathlib
 import tempfile
@@ -15,13 +15,13 @@ class Rust(unittest.TestCase):
         need("cargo")
         library = program("libfathom.so").parent
         if "build-san" in str(library):
-            self.skipTest("rust programs are not built with the sanitizers")
+            self.skipTest("Rust programs are not built with the sanitizers")
         with tempfile.TemporaryDirectory() as target:
             env = {**os.environ, "FATHOM_LIB_DIR": str(library), "CARGO_TARGET_DIR": target,
                    "LD_LIBRARY_PATH": str(library), "CARGO_NET_OFFLINE": "true"}
             for name in ("FATHOM_PROFILE", "FATHOM_RECORD_DIR"):
                 env.pop(name, None)
-            # Debian's packages of crates, where they are installed.
+            # Crates from Debian packages, if installed.
             crates = ["--config", 'source.crates-io.replace-with="debian"',
                       "--config", f'source.debian.directory="{CRATES}"'] if CRATES.exists() else []
             return run("cargo", *words, *crates, "--offline", "--manifest-path",

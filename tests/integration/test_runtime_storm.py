@@ -1,6 +1,6 @@
-"""libfathom under threads, signals, forks, crashes and unloading; and with the thread sanitizer.
+"""libfathom with threads, signals, forks, crashes and unloading; and with the thread sanitizer.
 
-Every program says what it wanted and what it saw; nothing here depends on how long it took."""
+Every program prints expected and measured counts; the tests do not depend on timing."""
 import collections
 import json
 import os
@@ -14,13 +14,13 @@ from test_runtime import case, need_tsan, program
 
 
 def spans_of(path):
-    """How many spans a file has."""
+    """The number of spans in a file."""
     chunks = fathom("dump", "--chunks", path).stdout
     return sum(int(n) for n in re.findall(r"name=span .*records=(\d+)", chunks))
 
 
 def names_of_spans(path):
-    """How many spans of each name a file has."""
+    """The number of spans of each name in a file."""
     data = json.loads(fathom("export", path, "-f", "json").stdout)
     return collections.Counter(data["spans"]["name"])
 
@@ -51,7 +51,7 @@ class Storm(unittest.TestCase):
             self.assertEqual(said["leaf"], 0.9 * said["zones"])
             self.assertEqual(said["exported"], 0)
             self.assertEqual(spans_of(out) + said["lost"], said["zones"])
-            # Only a full disk may stop it below its cap.
+            # Only a full disk may stop it below its limit.
             if os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize > 1 << 30:
                 self.assertEqual(said["lost"], 0)
 
@@ -126,7 +126,7 @@ class Storm(unittest.TestCase):
         self.assertEqual(said["demoted"], 1)
 
 
-if "build-san" not in str(BUILD):  # two sanitizers do not go together
+if "build-san" not in str(BUILD):  # sanitizers cannot be combined
     class StormUnderTheThreadSanitizer(Storm):
         binary = "rt-storm-tsan"
 
@@ -147,7 +147,7 @@ class Loading(unittest.TestCase):
 @repeated(500)
 class Dying(unittest.TestCase):
     def counts(self, how):
-        """How often each zone was met; their times may all be nothing once own cost is off."""
+        """The number of calls of each zone; times may all be 0 after calibration."""
         with tempfile.TemporaryDirectory() as folder:
             live = pathlib.Path(folder) / "zones.live"
             run(program("rt-storm"), how, status=None,

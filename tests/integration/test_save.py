@@ -1,4 +1,4 @@
-"""Written files: who may read them, and that nothing planted beside them is followed."""
+"""Output files: their permissions, and that links planted next to them are not followed."""
 import os
 import pathlib
 import stat
@@ -21,7 +21,7 @@ class Saved(unittest.TestCase):
         self.out = pathlib.Path(self.folder.name) / "out"
 
     def run_beside_a_planted_link(self, *command, env=None):
-        """Run COMMAND where links stand at the temporary names made of its process id."""
+        """Run COMMAND with links at the temporary names that contain its process id."""
         script = f'ln -s victim "{self.out}.$$.tmp"; ln -s victim "{self.out}.tmp"; exec "$@"'
         subprocess.run(["sh", "-c", script, "sh", *command], check=True, cwd=self.folder.name,
                        env={**os.environ, **(env or {})}, capture_output=True)

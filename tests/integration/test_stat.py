@@ -1,4 +1,4 @@
-"""`fathom stat`: figures that must hold on any machine, however busy."""
+"""`fathom stat`: figures that are certain on any machine, even a busy one."""
 import json
 import re
 import unittest
@@ -15,7 +15,7 @@ class Stat(Case):
     def stat(self, *args, status=0):
         return json.loads(fathom("stat", "--json", *args, status=status).stdout)
 
-    def test_members_are_those_of_the_page(self):
+    def test_members_match_the_page(self):
         result = self.stat("-r", "2", "--", "true")
         self.assertEqual(set(result), set(documented("## `fathom stat --json`")))
         known = documented("### `measures`")
@@ -36,14 +36,14 @@ class Stat(Case):
         out = self.dir / "x"
         found = measures(self.stat("--", "sh", "-c", f"head -c 3000000 /dev/zero > '{out}'; true"))
         if "written" not in found:
-            self.skipTest("this kernel keeps no I/O accounts")
+            self.skipTest("the kernel has no I/O accounting")
         self.assertGreaterEqual(found["written"]["median"], 3000000)
         self.assertLess(found["written"]["median"], 4000000)
 
     def test_processes_are_counted_exactly_or_not_at_all(self):
         found = measures(self.stat("--", "sh", "-c", "/bin/true; /bin/true; (exit 0); exit 0"))
         if "processes" not in found:
-            self.skipTest("the kernel refuses the records of forks, or lost some")
+            self.skipTest("the kernel refused or lost fork records")
         self.assertEqual(found["processes"]["median"], 4)
         self.assertEqual(found["threads"]["median"], 4)
 
@@ -65,7 +65,7 @@ class Stat(Case):
         result = self.stat("-e", "page-faults:u", "--", "true")
         found = measures(result)
         if "page-faults:u" not in found:
-            self.skipTest("perf_event_open is refused here")
+            self.skipTest("perf_event_open is not allowed")
         self.assertGreater(found["page-faults:u"]["median"], 0)
 
     def test_the_exit_status_of_the_command_is_passed_on(self):
@@ -87,7 +87,7 @@ class Stat(Case):
         self.assertRegex(done.stderr, r"(?m)^echo hello: 2 runs, medians with their 50\.0 % interval$")
         self.assertRegex(done.stderr, r"(?m)^wall +\S+ [mun]?s")
 
-    def test_an_event_that_is_not_there_is_refused_before_the_command_runs(self):
+    def test_an_unknown_event_is_refused_before_the_command_runs(self):
         mark = self.dir / "ran"
         done = fathom("stat", "-e", "cycles", "--", "touch", mark, status=None)
         if done.returncode == 0:
@@ -96,7 +96,7 @@ class Stat(Case):
         self.assertIn('"cycles"', done.stderr)
         self.assertFalse(mark.exists())
 
-    def test_how_a_command_ended_is_said(self):
+    def test_the_end_of_a_command_is_reported(self):
         killed = fathom("stat", "--", "sh", "-c", "kill -9 $$", status=137)
         self.assertIn("exit status 137 (SIGKILL)", killed.stderr)
         often = fathom("stat", "-r", "3", "--", "sh", "-c", "exit 3", status=3)

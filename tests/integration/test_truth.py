@@ -1,4 +1,4 @@
-"""Programs whose profile is known: what is recorded must agree with it."""
+"""Recordings of programs with a known profile must agree with it."""
 import math
 import os
 import re
@@ -7,7 +7,7 @@ import unittest
 from recording import JOINED, TRUNCATED, Recording
 from support import Case, workload
 
-START_UP = 1  # points that the dynamic linker and the end of a program may take
+START_UP = 1  # percent points for the dynamic linker and the exit of a program
 
 
 class Truth(Case):
@@ -20,7 +20,7 @@ class Truth(Case):
         self.near_share(r.share_with(name), want, len(r.samples))
 
     def near_share(self, got, want, n):
-        """GOT percent of N samples is WANT: four standard deviations of N draws, and start-up."""
+        """GOT percent of N samples is WANT, within four standard deviations and START_UP."""
         points = START_UP + 4 * math.sqrt(want * (100 - want) / n)
         self.assertLessEqual(abs(got - want), points, f"{got:.1f} % is not {want} % ± {points:.1f}")
 
@@ -33,7 +33,7 @@ class Truth(Case):
         self.split("split")
 
     def test_frame_pointers_lead_to_the_root_of_a_program_that_keeps_them(self):
-        # a leaf has no frame of its own, so that its caller f30 may be missing
+        # a leaf has no frame, so its caller f30 may be missing
         r = self.measure("deep-fp", "30000", options=("-F", "1999", "-gfp"))
         chain = ("main", *(f"f{i}" for i in range(1, 30)))
         leaves = [r.stack(s["stack"]) for s in r.samples if "leaf" in r.stack(s["stack"])]
@@ -76,7 +76,7 @@ class Truth(Case):
         whole = [s for s in bottom if s.count("recurse") == 41]
         self.assertGreater(len(whole), 0.9 * len(bottom))
 
-    def test_stacks_of_thirty_frames_without_frame_pointers_are_whole(self):
+    def test_stacks_of_thirty_frames_without_frame_pointers_are_complete(self):
         r = self.measure("deep", "30000")
         chain = ("main", *(f"f{i}" for i in range(1, 31)), "leaf")
         leaves = [r.stack(s["stack"]) for s in r.samples if "leaf" in r.stack(s["stack"])]
@@ -85,7 +85,7 @@ class Truth(Case):
         self.assertGreater(len(right), 0.95 * len(leaves))
         self.assertGreater(r.number("quality.complete"), 0.95 * r.number("quality.stacks"))
 
-    def test_a_stack_larger_than_any_copy_is_joined_rightly(self):
+    def test_a_stack_larger_than_a_copy_is_joined_correctly(self):
         r = self.measure("deep-big", "30000")
         self.assertGreater(r.number("quality.joined"), 0)
         marked = 0

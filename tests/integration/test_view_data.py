@@ -1,4 +1,4 @@
-"""The data inside the viewer's page, read as docs/internals/viewer.md describes it."""
+"""The data in the viewer's page, read as docs/internals/viewer.md describes."""
 import base64
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""`fathom record --wall`: waiting, against a program that knows how long it waited."""
+"""`fathom record --wall`: compare waiting with the times that the program measured itself."""
 import collections
 import os
 import pathlib
@@ -10,12 +10,12 @@ from recording import Recording
 from support import FATHOM, Case, fathom, need, need_perf_events, report, run, workload
 
 POINTS = 6
-WAITS = ("6", "50")  # six rounds of 200 ms asleep, 150 ms at the lock and 150 ms computing
+WAITS = ("6", "50")  # six rounds of 200 ms sleeping, 150 ms waiting for a lock and 150 ms computing
 KERNEL = 1  # kind of frame
 
 
 class Waits(Case):
-    """What both ways of recording are measured by."""
+    """Checks for both ways of recording."""
 
     def setUp(self):
         super().setUp()
@@ -24,7 +24,7 @@ class Waits(Case):
         self.record = [FATHOM]
 
     def measure(self, *args):
-        """The recording, and what the program says of its main thread: sleep, lock, compute."""
+        """The recording, and the times of the main thread by the program: sleep, lock, compute."""
         done = run(*self.record, "record", "-q", "--wall", "-o", self.out, "--", *args)
         return Recording(self.out), [int(x) for x in done.stdout.split()]
 
@@ -34,7 +34,7 @@ class Waits(Case):
         return next(n for n, t in r.table["thread"].items() if t["tid"] == pid)
 
     def times(self, r):
-        """Nanoseconds of the main thread by kind of wait, "cpu" for running."""
+        """Nanoseconds of the main thread by wait kind; "cpu" for running."""
         main, found = self.main_thread(r), collections.Counter()
         for s in r.of("wait"):
             if s["thread"] == main:
@@ -43,19 +43,19 @@ class Waits(Case):
         return found
 
     def queue(self, r):
-        """Time of the main thread in the run queue outside do_compute; the program's clocks put
-        it under sleeping or locking, the recording under the queue."""
+        """Time of the main thread in the run queue outside do_compute.  The program measures it
+        as sleeping or locking; the recording separates it."""
         main = self.main_thread(r)
         return sum(s["weight"] for s in r.of("wait") if s["thread"] == main and
                    r.waits_for(s) == "run queue" and "do_compute" not in r.stack(s["stack"]))
 
     def near(self, got, want, whole, what, slack=0):
-        """GOT is WANT, give or take POINTS of WHOLE; it may lack SLACK more."""
+        """GOT is WANT within POINTS percent of WHOLE, or below it by up to SLACK more."""
         points = POINTS * whole / 100
         self.assertTrue(want - points - slack <= got <= want + points, f"{what}: {got} ns, not {want} ns")
 
     def check_kinds(self, r, truth, kinds, running):
-        """What the main thread waited for, by kind, and how long it ran."""
+        """Compare the waits of the main thread by kind, and its running time."""
         whole, queue = sum(truth), self.queue(r)
         self.near(running, truth[2], whole, "computing", r.lost_ns())
         self.near(kinds.get("sleep", 0), truth[0], whole, "sleeping", queue)
@@ -103,7 +103,7 @@ class Wall(Waits):
         for name, want in (("do_sleep", truth[0]), ("do_lock", truth[1])):
             got = rows[name]["total_waiting"] - rows[name]["waits_for"].get("run queue", 0)
             self.near(got, want, whole, name, self.queue(recording))
-        # Nothing is known of a thread that is preempted before it was sampled or seen waiting.
+        # A thread that is preempted before its first sample or wait has no known stack.
         nameless = {kind for name, f in rows.items() if name.startswith("[") for kind in f["waits_for"]}
         self.assertLessEqual(nameless, {"run queue", "waiting"})
 
@@ -112,7 +112,7 @@ class Wall(Waits):
         for s in r.of("wait"):
             kernel = [r.table["frame"][f]["kind"] == KERNEL for f in r.frames(s["stack"])]
             if r.waits_for(s) == "unknown" or all(kernel):
-                continue  # unknown, or before the program's first instruction
+                continue  # unknown, or before the first instruction of the program
             self.assertFalse(any(kernel), r.stack(s["stack"]))
 
     def hardly_runs(self, t):
@@ -121,7 +121,7 @@ class Wall(Waits):
         return busy * 50 <= t["running"] + t["waiting"]
 
     def test_idle_threads_are_set_aside(self):
-        """A thread of the pool that had to wait for a CPU may count as busy, so each is looked at."""
+        """A pool thread that had to wait for a CPU may count as busy, so check each one."""
         run(*self.record, "record", "-q", "--wall", "-o", self.out, "--", workload("pool"), "20")
         r, counted = report(self.out), report(self.out, "--idle")
         idle = [t for t in r["threads"] if self.hardly_runs(t)]
@@ -157,7 +157,7 @@ class Wall(Waits):
         r, _ = self.measure(workload("waits"), "5")
         whole = sum(s["weight"] for s in r.samples)
         lines = fathom("export", self.out, "-f", "collapsed", "-m", "wall").stdout.splitlines()
-        # A wait without a stack is written with its kind; a running sample without one is not.
+        # A wait without a stack is exported with its kind; a running sample without one is not.
         self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines),
                          whole - sum(s["weight"] for s in r.of("cpu") if not s["stack"]))
         page = self.dir / "f.html"
@@ -180,13 +180,13 @@ class Wall(Waits):
 
 
 class Unprivileged(Waits):
-    """The same without privilege: no samples at switches, so waiting threads are looked at."""
+    """The same without privileges: the kernel allows no samples at switches."""
 
     def setUp(self):
         super().setUp()
         need("setpriv")
         if os.geteuid() != 0:
-            self.skipTest("not root, so the other tests were this one")
+            self.skipTest("not root: the other tests cover this")
         os.chmod(self.dir, 0o777)
         for p in (FATHOM, workload("waits")):
             shutil.copy(p, self.dir)
@@ -196,7 +196,7 @@ class Unprivileged(Waits):
         self.record = ["env", f"FATHOM_CACHE={self.dir}/nobody", *user, str(self.dir / "fathom")]
         done = run(*self.record, "record", "-o", self.dir / "t.fathom", "true", status=None, cwd=self.dir)
         if done.returncode:
-            self.skipTest("nobody cannot record here")
+            self.skipTest("the user nobody cannot record")
 
     def measure(self, *args):
         return super().measure(self.dir / "waits", *args[1:])

@@ -1,7 +1,7 @@
-"""A second reader of .fathom files, written from docs/format.md alone.
+"""An independent reader of .fathom files, written from docs/format.md alone.
 
-It shares no code with fathom, so where both agree on a file the page says enough. Import
-it for read(), or run it on a file to print what `fathom dump --json` prints.
+It shares no code with fathom: if both agree on a file, the page is complete.  Import it for
+read(), or run it on a file to print the output of `fathom dump --json`.
 """
 import codecs
 import json
@@ -66,7 +66,7 @@ codecs.register_error("each_byte", lambda bad: ("\ufffd" * (bad.end - bad.start)
 
 
 class Malformed(Exception):
-    """The contents of one chunk are not what its head and the page promise."""
+    """The contents of a chunk contradict its head or the page."""
 
 
 def demand(condition, what):
@@ -75,7 +75,7 @@ def demand(condition, what):
 
 
 class Bytes:
-    """Reads forward through a piece of the file and never past its end."""
+    """Reads forward through a part of the file, never past its end."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -120,7 +120,7 @@ def blobs(source, count):
 
 
 def fit(name, value):
-    """A number in the width and with the sign of its column."""
+    """A number with the width and sign of its column."""
     bits = 64 if name in WIDE else 32
     if name not in SIGNED:
         demand(0 <= value < 1 << bits, name + " does not fit")
@@ -202,7 +202,7 @@ def contents(head, raw):
 
 
 class File:
-    """A walk through the chunks of a file that may be damaged anywhere."""
+    """Walks through the chunks of a file that may be damaged anywhere."""
 
     def __init__(self, data):
         if data[:8] != MAGIC:
@@ -232,7 +232,7 @@ class File:
         return len(self.data) - self.at
 
     def resume(self):
-        """Goes to the next good head, or to the end of the file."""
+        """Skip to the next valid head, or to the end of the file."""
         at = self.data.find(SYNC, self.at + 1)
         while at >= 0 and at + HEAD.size <= len(self.data):
             if Head(self.data, at).good:
@@ -273,7 +273,7 @@ class File:
 
 
 def read(data):
-    """Every record of a file in its order, and what is damaged or missing."""
+    """Every record of a file in order, and the damage."""
     file = File(data)
     file.walk()
     return file.records, {"bad_chunks": file.bad, "missing_bytes": file.missing,
