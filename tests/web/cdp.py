@@ -1,4 +1,4 @@
-"""A headless Chromium driven over its debugging pipe, with nothing but the standard library.
+"""Control a headless Chromium through its debugging pipe, with only the standard library.
 
     with Browser() as browser:
         page = browser.open("file:///...")
@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-SECONDS = 300  # a time-out means a hang, never a slow machine
+SECONDS = 300  # long enough for a slow machine: a time-out means a hang
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-dev-shm-usage", "--disable-extensions", "--hide-scrollbars",
@@ -30,11 +30,11 @@ def find_chromium():
 
 
 class Gone(Exception):
-    """The browser ended or does not answer."""
+    """The browser ended or does not respond."""
 
 
 class Pipe:
-    """Messages ended by NUL, in both directions."""
+    """NUL-terminated messages in both directions."""
 
     def __init__(self, to_browser, from_browser):
         self.to, self.source = to_browser, from_browser
@@ -71,7 +71,7 @@ class Browser:
     def __enter__(self):
         try:
             self.start()
-        except (Gone, OSError):  # no shared memory, system calls refused
+        except (Gone, OSError):  # no shared memory, or system calls are blocked
             self.stop()
             raise unittest.SkipTest("chromium does not start here") from None
         return self
@@ -193,8 +193,8 @@ class Page:
             out.write(base64.b64decode(data))
 
     def complaints(self):
-        """Errors and warnings the page gave."""
-        self.run("1")  # events so far arrive before its answer
+        """Errors and warnings of the page."""
+        self.run("1")  # earlier events arrive before its result
         out = []
         for event in self.browser.events:
             if event.get("sessionId") != self.session:

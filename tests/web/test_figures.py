@@ -1,4 +1,4 @@
-"""The page's figures, without a browser: they are those of `fathom report --json`."""
+"""The figures of the page equal those of `fathom report --json`; tested without a browser."""
 import json
 import pathlib
 import unittest
@@ -12,7 +12,7 @@ app;main;two;spin 15
 app;main;two;spin;two;log 5
 app;main;two;copy_[k] 10
 """
-# What the page says of node N, of row R of the table, and of a search.
+# The page's text about node N, row R of the table, and a search.
 TELL = "(app.describe({}), text('details').trim().replace(/ +/g, ' '))"
 NODE = "Array.from(app.tree.symbol).findIndex((s, i) => i && app.symbols.name[s] === {!r})"
 LINES = ("(app.showTab('table'), get('table').querySelector('tbody').children"
@@ -53,7 +53,7 @@ class Figures(Case):
             ["0", "0.0 %", "30", "30.0 %", "two", ""], ["0", "0.0 %", "100", "100.0 %", "app", ""],
             ["0", "0.0 %", "100", "100.0 %", "main", ""]])
 
-    def test_the_table_can_be_sorted_otherwise(self):
+    def test_the_table_can_be_sorted_by_other_columns(self):
         names = self.stacks()("(app.showTab('table'), [['total', false], ['total', false], ['name', true]].map("
                               "([key, text]) => (app.table.sortBy(key, text), app.table.shown.map((r) => r.name).join(' '))))")
         self.assertEqual(names, ["app main spin one two copy log", "log copy two one spin app main",
@@ -84,7 +84,7 @@ class Figures(Case):
         self.assertEqual(ask("(app.act('i'), app.flame.zoom(app.graph.childrenOf(0)[0]), app.search('two'), text('matched'))"),
                          "20.0 %")
 
-    def test_the_inverted_graph_begins_with_what_costs(self):
+    def test_the_inverted_graph_starts_with_the_self_costs(self):
         walk = ("((g) => g.childrenOf(0).map((i) => [app.symbols.name[g.symbolOf(i)], g.weightOf(i), g.startOf(i), g.selfOf(i),"
                 " g.childrenOf(i).map((k) => [app.symbols.name[g.symbolOf(k)], g.weightOf(k), g.startOf(k), g.selfOf(k), g.rowOf(k)])]))"
                 "((app.act('i'), app.graph))")
@@ -172,7 +172,7 @@ class Figures(Case):
         chosen = ask("(app.tag = 'bytes=160', app.tags(), app.weigh(), app.weighted.whole)")
         self.assertEqual(chosen, dict(shown)["160"])
 
-    def test_quality_is_told_in_the_footer(self):
+    def test_the_footer_shows_the_quality(self):
         facts = {"damage": "", "meta": {"quality.samples": "1000", "quality.lost": "11", "quality.throttled": "2",
                                        "quality.stacks": "800", "quality.complete": "700", "rate_asked": "999",
                                        "rate_achieved": "498.6", "quality.recorder_cpu_ns": "2500000"}}

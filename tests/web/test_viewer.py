@@ -35,7 +35,7 @@ FRAME = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))
 class Shared:
     """One browser for all tests."""
     browser = None
-    trouble = None  # why there is none, so that only the first test waits for it
+    trouble = None  # why it could not start, so that only the first test tries it
 
     @classmethod
     def get(cls):
@@ -80,14 +80,14 @@ class Viewer(Case):
         return page
 
     def names(self, page, nodes):
-        """Names and weights of an expression's nodes."""
+        """Names and weights of the nodes of an expression."""
         return page.run(f"{nodes}.map(n => [fathom.symbols.name[fathom.graph.symbolOf(n)], fathom.graph.weightOf(n)])")
 
     def zoomed(self, page):
         return page.run("fathom.symbols.name[fathom.graph.symbolOf(fathom.flame.zoomed)]")
 
     def point_of(self, page, name):
-        """A point within the widest box called NAME."""
+        """A point in the widest box called NAME."""
         return page.run(f"""(() => {{
             const r = document.getElementById("canvas").getBoundingClientRect();
             for (const [row, boxes] of fathom.flame.rows.entries())
@@ -99,7 +99,7 @@ class Viewer(Case):
 
 
 class Page(Viewer):
-    def test_the_page_opens_from_a_file_and_complains_of_nothing(self):
+    def test_the_page_opens_from_a_file_without_errors(self):
         page = self.open(STACKS, "--title", "a <b> & \"c\"")
         self.assertEqual(page.run("document.getElementById('title').textContent"), "a <b> & \"c\"")
         self.assertIn("100 samples", page.run("document.getElementById('subtitle').textContent"))
@@ -129,7 +129,7 @@ class Page(Viewer):
         page.call("Input.insertText", text="^run$|step|lex")
         page.until("document.getElementById('matched').textContent !== ''")
         self.assertEqual(page.run("document.getElementById('matched').textContent"), "60.0 %")
-        page.run("fathom.act('i')")  # the share is of stacks: inverting changes nothing
+        page.run("fathom.act('i')")  # the share of stacks does not change when inverted
         self.assertEqual(page.run("document.getElementById('matched').textContent"), "60.0 %")
         page.run("fathom.act('i'), fathom.flame.zoom(fathom.graph.childrenOf(1)[0])")
         self.assertEqual(self.zoomed(page), "parse")
@@ -142,7 +142,7 @@ class Page(Viewer):
         self.assertEqual(page.run("document.getElementById('matched').textContent"), "")
         self.assertEqual(page.complaints(), [])
 
-    def test_inverted_starts_from_the_functions_that_cost(self):
+    def test_inverted_starts_from_the_most_expensive_functions(self):
         page = self.open(STACKS, "--inverted")
         self.assertEqual(self.names(page, "fathom.graph.childrenOf(0)"),
                          [["copy", 30], ["step", 25], ["lex", 20], ["add (x.py:3)", 15], ["hot", 10]])
@@ -183,7 +183,7 @@ class Page(Viewer):
         self.assertLess(page.run(shade), 64)
         page.key("d")
         self.assertGreater(page.run(shade), 192)
-        page.key("d")  # as the system has it: nothing to remember
+        page.key("d")  # same as the system: not stored
         self.assertGreater(self.open().run(shade), 192)
 
     def test_the_table_counts_recursion_once_and_sorts(self):
@@ -231,11 +231,11 @@ class Page(Viewer):
             page.key(key)
             walked.append(page.run(selected))
         self.assertEqual(walked, ["b", "a", "main", "a", "f", "f", "y"])
-        page.key("s")  # of the function that is selected
+        page.key("s")  # of the selected function
         self.assertEqual(self.names(page, "[0]"), [["y", 20]])
         self.assertEqual(page.complaints(), [])
 
-    def test_back_brings_the_view_before(self):
+    def test_back_returns_to_the_previous_view(self):
         page = self.open()
         page.run("fathom.flame.zoom(2)")
         page.key("t")
@@ -318,7 +318,7 @@ class Page(Viewer):
     def test_a_page_without_tags_offers_none(self):
         self.assertTrue(self.open().run("document.getElementById('tag').parentElement.hidden"))
 
-    def test_the_address_brings_a_view_back(self):
+    def test_the_address_restores_a_view(self):
         page = self.open(state="#s=lex&i=1")
         self.assertTrue(page.run("fathom.inverted"))
         self.assertEqual(page.run("document.getElementById('matched').textContent"), "20.0 %")
@@ -332,7 +332,7 @@ class Page(Viewer):
         self.assertNotEqual(page.run("document.title"), "no")
         self.assertEqual(self.names(page, "fathom.graph.childrenOf(2)"), [["x\u00e9\u4e16", 5]])
 
-    def test_a_large_profile_is_whole_and_zooms(self):
+    def test_a_large_profile_is_complete_and_zooms(self):
         stacks, out = self.dir / "large.txt", self.dir / "large.html"
         subprocess.run([sys.executable, SOURCE / "bench" / "gen_stacks.py", stacks, "30000"], check=True)
         weight = sum(int(line.rsplit(" ", 1)[1]) for line in stacks.open())
@@ -397,7 +397,7 @@ class Picture(Viewer):
         self.assertEqual(page.run("document.getElementById('matched').textContent"), "matched 40.00%")
         self.assertEqual(page.complaints(), [])
 
-    def test_page_and_picture_agree_on_colours(self):
+    def test_page_and_picture_agree_on_colors(self):
         fill = dict(re.findall(r"<title>(\w+)[^<]*</title><rect [^>]*fill=\"(#\w+)\"", self.draw().read_text()))
         page = self.open()
         script = """(() => { const s = fathom.symbols, c = document.createElement('canvas').getContext('2d');
@@ -407,7 +407,7 @@ class Picture(Viewer):
                 pairs = zip(bytes.fromhex(fill[name][1:]), bytes.fromhex(color[1:]))
                 self.assertTrue(all(abs(a - b) <= 3 for a, b in pairs), (name, fill[name], color))
 
-    def test_an_inverted_picture_starts_from_the_functions_that_cost(self):
+    def test_an_inverted_picture_starts_from_the_most_expensive_functions(self):
         text = self.draw("--inverted").read_text()
         rows = dict(re.findall(r"<title>(\w+)[^<]*</title><rect x=\"[^\"]*\" y=\"(\d+)\"", text))
         self.assertLess(int(rows["all"]), int(rows["copy"]))
