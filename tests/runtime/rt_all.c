@@ -1,5 +1,5 @@
-/* rt_all.c - every macro and call of fathom.h once: must compile as C11 and C++11 without a
- * warning, with the library and with FATHOM_OFF, and say the same each time.
+/* rt_all.c - every macro and call of fathom.h once.  Must compile as C11 and C++11 without a
+ * warning, with the library and with FATHOM_OFF, and print the same each time.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_OFF
 #define FATHOM_GROUP "all"

@@ -1,4 +1,4 @@
-/* rt_basic.c - counting, nesting, modes, contexts, schedule: everything with one thread.
+/* rt_basic.c - counting, nesting, modes, contexts, schedules, all in one thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rt_test.h"
 

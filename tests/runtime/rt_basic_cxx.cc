@@ -1,4 +1,4 @@
-// rt_basic_cxx.cc - every case of rt_basic.c, compiled as C++11, and what only C++ has.
+// rt_basic_cxx.cc - every case of rt_basic.c as C++11, and cases that only C++ has.
 // SPDX-License-Identifier: Apache-2.0
 #define main rt_basic_main
 #include "rt_basic.c"

@@ -1,4 +1,4 @@
-/* rt_env.c - a small pipeline that knows nothing of reports: the environment asks for them.
+/* rt_env.c - a small pipeline without reports in its code: the environment requests them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fathom.h>
 

@@ -1,4 +1,4 @@
-/* rt_off.c - compiled twice, with -DFATHOM_OFF and with RT_BARE, where nothing is marked: the
+/* rt_off.c - compiled twice, with -DFATHOM_OFF and with RT_BARE, which removes all zones.  The
  * object code must be the same.  SPDX-License-Identifier: Apache-2.0 */
 #ifdef RT_BARE
 #define FATHOM_ZONE(name) ((void)0)

@@ -1,4 +1,4 @@
-// rt_plugin_cxx.cc - the same in C++, where sites make themselves known.
+// rt_plugin_cxx.cc - rt_plugin.c in C++, where sites register themselves.
 // SPDX-License-Identifier: Apache-2.0
 #include <fathom.h>
 

@@ -1,5 +1,5 @@
-/* rt_routes.c - every kind of zone on several threads, then measuring is switched off and the
- * same region goes out by every route: rt_routes FOLDER [kill].
+/* rt_routes.c - rt_routes FOLDER [kill]: run every kind of zone on several threads, stop measuring
+ * and write the same region by every route.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fathom.h>
 

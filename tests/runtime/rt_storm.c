@@ -70,7 +70,7 @@ static void threads_traced(void)
     say("nodes_lost", (double)fathom_lost(FATHOM_LOST_NODE));
 }
 
-/* A trace sixteen times as large as memory may be. */
+/* A trace sixteen times as large as the memory limit. */
 static void traced_to_disk(void)
 {
     struct fathom_config c = { .size = sizeof c, .memory_bytes = 4 << 20,
@@ -111,7 +111,7 @@ static void keep_last(void)
                                .mode = FATHOM_MODE_TRACE, .keep_last = 1 };
 
     fathom_start(&c);
-    for (int i = 0; i < 2; i++) /* when the second begins, the first has filled the memory */
+    for (int i = 0; i < 2; i++) /* when the second starts, the first has filled the memory */
         run_threads(1, between_first_and_last);
     say("zones", 2.0 * (20000 * 10 + 2));
     say("leaf", (double)count_of("branch/leaf"));
@@ -150,7 +150,7 @@ static void churn_traced(void)
     churn_in(FATHOM_MODE_TRACE);
 }
 
-/* Everything at once: reports, clears and mode changes while threads run and end. */
+/* Reports, clears and mode changes while threads run and end. */
 static int stop_now;
 
 static void *until_told(void *arg)
@@ -192,9 +192,9 @@ static void control(void)
     say("branch", (double)count_of("branch"));
 }
 
-/* ---- Signals: a handler with zones, while the main line has zones ---- */
+/* ---- Signals: a handler with zones interrupts code with zones ---- */
 
-static int handled, count_in_handler; /* any thread may get the signal */
+static int handled, count_in_handler; /* any thread may receive the signal */
 
 static void handler(int sig)
 {
@@ -215,7 +215,7 @@ static void sum_ending(const struct fathom_stat *s, void *arg)
         w->stat.count += s->count;
 }
 
-/* Calls of every path that ends like this. */
+/* The calls of all paths with this end. */
 static double count_ending(const char *path)
 {
     struct want w;
@@ -226,7 +226,7 @@ static double count_ending(const char *path)
     return (double)w.stat.count;
 }
 
-/* Rounds of branch(20) until enough signals came. */
+/* Repeat branch(20) until enough signals have arrived. */
 static double under_signals(enum fathom_mode mode)
 {
     struct itimerval t = { { 0, 200 }, { 0, 200 } }, off = { { 0, 0 }, { 0, 0 } };
@@ -262,7 +262,7 @@ static void signals(void)
     say("lost", (double)fathom_lost(FATHOM_LOST_SIGNAL) + (double)fathom_lost(FATHOM_LOST_UNTRACED));
 }
 
-/* The same while another thread clears and reports; after the last clear all is exact. */
+/* The same while another thread clears and reports; after the last clear, counts are exact. */
 static void *clear_until_told(void *arg)
 {
     char text[64];
@@ -337,7 +337,7 @@ static void forks(void)
     say("branch", (double)count_of("branch"));
 }
 
-/* Inside a zone, with other threads measuring. */
+/* Fork inside a zone while other threads measure. */
 static void fork_inside(void)
 {
     pthread_t id;
@@ -361,7 +361,7 @@ static void fork_inside(void)
     say("around", (double)count_of("around"));
 }
 
-/* ---- Dying in every way; the live file is looked at by the test ---- */
+/* ---- Crashes of every kind; the test reads the live file ---- */
 
 static void die(int sig)
 {
@@ -391,7 +391,7 @@ static void die_abort(void)
     die(SIGABRT);
 }
 
-/* ---- A library that goes and comes back ---- */
+/* ---- A library that is unloaded and loaded again ---- */
 
 static void unload(void)
 {

@@ -1,5 +1,5 @@
-/* rt_test.h - programs under tests/runtime: each is run with the name of one case, and says
- * what it saw on standard output as `key value` lines, which test_runtime*.py compare.
+/* rt_test.h - shared by the programs in tests/runtime.  Each runs with the name of a case and
+ * prints its results as `key value` lines, which test_runtime*.py check.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TESTS_RT_TEST_H
 #define FATHOM_TESTS_RT_TEST_H
@@ -51,7 +51,7 @@ static inline void match_(const struct fathom_stat *s, void *arg)
     }
 }
 
-/* The line of a path, all zeroes when there is none; its strings are gone. */
+/* The row of a path, all zero if there is none; its strings are no longer valid. */
 static inline struct fathom_stat line_of(const char *path)
 {
     struct want w;

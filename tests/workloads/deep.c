@@ -1,5 +1,5 @@
-/* deep.c - thirty frames, each with a little work of its own; without frame pointers the stack
- * can only be read by unwind tables.  deep-big keeps 3 KB a frame, more than one stack copy.
+/* deep.c - thirty frames, each with a little work.  Without frame pointers, only unwind tables
+ * can recover the stack.  deep-big uses 3 KB per frame, so that the stack exceeds a stack copy.
  * build: deep gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -o @OUT@ @IN@
  * build: deep-fp gcc -O2 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -o @OUT@ @IN@
  * build: deep-big gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -DKEEP=3072 -o @OUT@ @IN@
@@ -24,7 +24,7 @@ __attribute__((noinline)) static uint64_t leaf(uint64_t x)
     return x;
 }
 
-/* The buffer must outlive the call, or the compiler would not keep it. */
+/* Use the buffer after the call; otherwise the compiler would remove it. */
 #define FRAME(name, next)                                          \
     __attribute__((noinline)) static uint64_t name(uint64_t x)     \
     {                                                              \

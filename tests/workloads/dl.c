@@ -1,5 +1,5 @@
-/* dl.c - loads one library, works in it, unloads it, then another, again and again, so that
- * both are seen at the same addresses: 60 % in plugin_a, 40 % in plugin_b.
+/* dl.c - repeatedly load a library, work in it and unload it, then do the same with another, so
+ * that both are mapped at the same addresses: 60 % in plugin_a, 40 % in plugin_b.
  * build: libdl-a.so gcc -O2 -g -shared -fPIC -DPLUGIN=plugin_a -DTIMES=6 -o @OUT@ @IN@
  * build: libdl-b.so gcc -O2 -g -shared -fPIC -DPLUGIN=plugin_b -DTIMES=4 -o @OUT@ @IN@
  * build: dl gcc -O2 -g -o @OUT@ @IN@ -ldl

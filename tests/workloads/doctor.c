@@ -1,4 +1,4 @@
-/* doctor.c - one program built in the ways that `fathom doctor` must tell apart.
+/* doctor.c - a program, built in the ways that `fathom doctor` must distinguish.
  * build: doctor-O0 gcc -O0 -g -o @OUT@ @IN@
  * build: doctor-O0-stripped gcc -O0 -s -o @OUT@ @IN@
  * build: doctor-fast gcc -O3 -march=x86-64-v2 -s -no-pie -Wl,--build-id=none -o @OUT@ @IN@

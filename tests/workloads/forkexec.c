@@ -1,5 +1,5 @@
-/* forkexec.c - starts itself N times (500) as a child program that works for about a
- * millisecond in child_work().
+/* forkexec.c - start itself N times (500) as a child that works for about a millisecond in
+ * child_work().
  * build: forkexec gcc -O2 -g -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* handler.c - works in a signal handler that interrupts busy(): the stack goes through the
- * kernel's signal frame.  The handler runs until it has 50 % of the CPU time.
+/* handler.c - work in a signal handler that interrupts busy(), so that the stack contains the
+ * kernel's signal frame.  The handler runs until it has used 50 % of the CPU time.
  * build: handler gcc -O2 -g -fomit-frame-pointer -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>

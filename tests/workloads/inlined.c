@@ -1,5 +1,5 @@
-/* inlined.c - two levels of always_inline with known lines, built in every way that hides or
- * moves debug information.  Section "marks" holds pairs (line, address): at that address the
+/* inlined.c - two levels of always_inline with known lines, built in every way that removes or
+ * moves debug information.  Section "marks" contains pairs (line, address): at that address the
  * innermost position is that line.
  * build: inlined gcc -O2 -g -o @OUT@ @IN@
  * build: inlined-dwarf4 gcc -O2 -gdwarf-4 -o @OUT@ @IN@

@@ -1,5 +1,5 @@
-/* jit.c - machine code made at run time, named in /tmp/perf-PID.map: 70 % in jit_hot, 30 % in
- * jit_cold.  The map is left for the recorder; whoever runs this removes it.
+/* jit.c - machine code generated at run time, listed in /tmp/perf-PID.map: 70 % in jit_hot, 30 %
+ * in jit_cold.  The map stays for the recorder; the caller removes it.
  * build: jit gcc -O2 -g -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

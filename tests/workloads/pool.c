@@ -1,5 +1,5 @@
-/* pool.c - a pool of N threads (20) that wait for work which never comes, while the main thread
- * computes for MS milliseconds (700) of processor time and sleeps 10 ms ten times.
+/* pool.c - a pool of N threads (20) that wait for work that never arrives, while the main thread
+ * computes for MS milliseconds (700) of CPU time and sleeps 10 ms ten times.
  * build: pool gcc -O2 -g -pthread -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>

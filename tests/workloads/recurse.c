@@ -1,5 +1,5 @@
-/* recurse.c - a function that calls itself forty deep; of the cost 60 % is at the bottom, 40 %
- * spread over the way there.
+/* recurse.c - a function that calls itself forty levels deep: 60 % of the cost is in the innermost
+ * call, 40 % is spread over the others.
  * build: recurse gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>

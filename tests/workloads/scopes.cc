@@ -1,4 +1,4 @@
-/* scopes.cc - C++ names: templates, namespaces, functions that only this file sees.
+/* scopes.cc - C++ names: templates, namespaces, file-local functions.
  * build: scopes g++ -O2 -g -o @OUT@ @IN@
  * build: scopes-nodebug g++ -O2 -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
@@ -52,5 +52,5 @@ void go(uint64_t x)
 int main(int argc, char **)
 {
     outer::go(static_cast<uint64_t>(argc));
-    MARK; /* 141: in no scope, though namespaces stand before it */
+    MARK; /* 141: in no scope, although namespaces precede it */
 }

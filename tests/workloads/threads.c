@@ -1,4 +1,4 @@
-/* threads.c - N threads (200) with the same work each, all alive at once.
+/* threads.c - N threads (200) with equal work, all alive at the same time.
  * build: threads gcc -O2 -g -pthread -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>

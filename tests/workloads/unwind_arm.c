@@ -1,5 +1,5 @@
 /* unwind_arm.c - an aarch64 program that prints its registers, its stack and its true callers,
- * to be unwound elsewhere.  Without a cross compiler an empty file stands for it.
+ * to be unwound by a test.  Without a cross compiler, the build creates an empty file.
  * build: unwind-arm aarch64-linux-gnu-gcc -O2 -fomit-frame-pointer -static -o @OUT@ @IN@ 2>/dev/null || : > @OUT@
  * build: unwind-arm-fp aarch64-linux-gnu-gcc -O2 -fno-omit-frame-pointer -static -o @OUT@ @IN@ 2>/dev/null || : > @OUT@
  * SPDX-License-Identifier: Apache-2.0 */

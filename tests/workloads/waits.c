@@ -1,6 +1,6 @@
-/* waits.c - the main thread sleeps 40 %, waits for a lock 30 % and computes 30 % of its time,
- * each by the clock.  A second thread holds the lock meanwhile.  Prints how many nanoseconds
- * each of the three took, since a busy machine lets nobody wake up in time.
+/* waits.c - the main thread sleeps 40 %, waits for a lock 30 % and computes 30 % of its time, by
+ * the clock.  A second thread holds the lock meanwhile.  Prints the nanoseconds that each took,
+ * because threads wake up late on a busy machine.
  * build: waits gcc -O2 -g -pthread -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
