@@ -63,7 +63,7 @@ class Exports(unittest.TestCase):
             with self.subTest(name):
                 done = run(program("rt-env"),
                            env={**os.environ, "FATHOM_PROFILE": "compact", name: "nonsense"})
-                self.assertIn(f"fathom: {name} should be ", done.stderr)
+                self.assertIn(f"fathom: {name} must be ", done.stderr)
                 self.assertIn("compute n=20", done.stderr)
 
     def test_mode_off_measures_nothing(self):
