@@ -3,6 +3,7 @@
 #include "formats/formats.h"
 #include "live_region.h"
 #include "profile/profile.h"
+#include "region/region.h"
 #include "test.h"
 #include "zones/zone_rows.h"
 
@@ -377,4 +378,31 @@ TEST(a_zone_is_tagged_with_its_context_backend_and_label)
     CHECK_STR(profile_string(p, t->text), "cpu");
     CHECK_EQ(t->parent, 0);
     profile_free(p);
+}
+
+static uint32_t one_process(struct region_zones *z, const struct live_header *h)
+{
+    return 1;
+}
+
+static uint32_t one_thread(struct region_zones *z, const struct live_header *h, uint32_t tid,
+                           const char *name)
+{
+    return 1;
+}
+
+TEST(zone_rows_of_several_regions_add_up_losses_and_overhead)
+{
+    struct sink nobody = { 0 };
+    struct intern in;
+    struct region_zones z = { .in = &in, .thread = one_thread, .process = one_process };
+    struct err e = { 0 };
+
+    intern_init(&in, &nobody);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(region_import(&z, live_region(), REGION_BYTES, &e), 0);
+    CHECK_EQ(z.regions, 2);
+    CHECK_EQ(z.dropped, 2 * (9 + 2));
+    CHECK_EQ(z.overhead_ns, 2 * 4000);
+    intern_release(&in);
 }
