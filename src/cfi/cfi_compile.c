@@ -1,5 +1,5 @@
-/* cfi_compile.c - from the FDEs of a module to its table.  Linear in the size of the CFI:
- * FDEs are radix-sorted by address, then run in order, and rows are appended in place.
+/* cfi_compile.c - compile the FDEs of a module into its table, in time linear in the size of the
+ * CFI: FDEs are radix-sorted by address, then run in order, and rows are appended in place.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 enum {
     RULE_SLOTS = 1 << 16, /* twice the greatest number of rules */
-    PADDING = 15,         /* bytes between functions that nobody runs: a rule may cover them */
+    PADDING = 15,         /* bytes between functions that never run: a rule may cover them */
 };
 
 struct builder {
@@ -21,7 +21,7 @@ struct builder {
     uint16_t in_force; /* rule of the last row */
 };
 
-/* The number of rule R; 0 when it says nothing, or when there are too many. */
+/* Number of rule R; 0 when it is empty, or when there are too many. */
 static uint16_t rule_id(struct builder *b, const struct unw_rule *r)
 {
     struct unw_rule_words w = unw_rule_words(r);
@@ -58,7 +58,7 @@ static void add_row(struct builder *b, uint64_t address, uint16_t id)
     begin_pages(b, at >> 16);
     b->in_force = id;
     if (b->rows.n > b->pages.v[b->pages.n - 1] && b->rows.v[b->rows.n - 1].low == low)
-        b->rows.v[b->rows.n - 1].rule = id; /* what begin_pages has just repeated */
+        b->rows.v[b->rows.n - 1].rule = id; /* replaces the row that begin_pages repeated */
     else
         vec_push(&b->rows, ((struct unw_row){ low, id }));
 }
@@ -113,7 +113,7 @@ static void radix_pass(const struct key *from, struct key *to, size_t n, unsigne
         to[at[from[i].at >> shift & 2047]++] = from[i];
 }
 
-/* Sort by start, finding order second.  Offsets up to 4 GB go by radix, others by qsort. */
+/* Sort by start, then by order found.  Offsets up to 4 GB use radix sort, others qsort. */
 static void sort_fdes(struct cfi *cfi, uint64_t low)
 {
     size_t n = cfi->fdes.n;
@@ -163,8 +163,8 @@ static uint64_t limit_span(struct cfi *cfi)
 
 /* --- the table --- */
 
-/* Run every FDE.  Where two overlap, the one that starts later takes over; of two with one
- * start the first found stays.  Returns the end of the last. */
+/* Run every FDE.  If two overlap, the one that starts later takes over; if two have the same
+ * start, the first found wins.  Returns the end of the last. */
 static uint64_t run_all(struct builder *b, const struct cfi *cfi)
 {
     uint64_t end = 0;

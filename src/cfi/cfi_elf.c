@@ -1,4 +1,4 @@
-/* cfi_elf.c - see cfi_elf.h.  Damage in one section costs that section only.
+/* cfi_elf.c - see cfi_elf.h.  Damage in one section affects only that section.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cfi/cfi_elf.h"
 
@@ -9,9 +9,9 @@
 
 #include "base/cursor.h"
 
-/* zlib cannot expand more than about 1032 times; zstd can, but no compiler's output does. */
+/* zlib cannot expand by more than about 1032 times; zstd can, but compilers never produce that. */
 enum { MOST_EXPANSION = 1100, COMPRESS_ZSTD = 2 /* older elf.h files have no name for it */ };
-/* Twenty times the largest seen; a sparse file may claim more than any machine has. */
+/* Twenty times the largest known size; a sparse file may claim more than any memory. */
 static const uint64_t MOST_SECTION = (uint64_t)1 << 31;
 
 /* N bytes of the file at OFFSET, or NULL. */
@@ -47,7 +47,7 @@ static bool inflate_all(const unsigned char *from, size_t n, unsigned type, unsi
     return ZSTD_decompress(to, size, from, n) == size;
 }
 
-/* Bytes compressed by TYPE that expand to SIZE. */
+/* Decompress bytes of TYPE that expand to SIZE. */
 static struct cfi_section elf_expand(struct cfi_elf *elf, struct cursor c, uint64_t size,
                                      unsigned type)
 {
@@ -105,8 +105,8 @@ static void take_section(struct cfi_elf *elf, const struct elf_section *s)
         elf->debug_frame = section_bytes(elf, s);
 }
 
-/* No section headers: .eh_frame_hdr points at .eh_frame, whose end is not said.  The linkers
- * put it right behind the header, so the rest of the file is an upper bound. */
+/* No section headers: .eh_frame_hdr points to .eh_frame, whose end is unknown.  Linkers place it
+ * right after the header, so the rest of the file is an upper bound. */
 static void elf_from_hdr(struct cfi_elf *elf)
 {
     const struct elf_segment *hdr = &elf->file.eh_frame_hdr;

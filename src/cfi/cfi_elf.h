@@ -1,5 +1,5 @@
-/* cfi_elf.h - the call-frame sections of an untrusted ELF file, in memory or behind a file
- * descriptor.  A file is read, not mapped: it may be cut short while we look at it.
+/* cfi_elf.h - find the call-frame sections of an untrusted ELF file, in memory or behind a file
+ * descriptor.  The file is read, not mapped: it may be truncated meanwhile.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_CFI_CFI_ELF_H
 #define FATHOM_CFI_CFI_ELF_H
@@ -27,8 +27,8 @@ struct cfi_elf {
     uint64_t text, got; /* bases of relative encodings; 0 when absent */
 };
 
-/* Headers of the file at FD, or where IMAGE is not NULL of SIZE bytes there.  ELF starts zeroed;
- * *E is set when it is not an ELF file of a machine we know. */
+/* Read the headers of the file at FD, or of SIZE bytes at IMAGE if that is not NULL.  ELF starts
+ * zeroed.  Sets *E when it is not an ELF file of a supported machine. */
 int cfi_elf_open(struct cfi_elf *elf, int fd, const void *image, size_t size, struct err *e);
 void cfi_elf_read_sections(struct cfi_elf *elf);
 void cfi_elf_release(struct cfi_elf *elf);

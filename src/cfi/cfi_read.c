@@ -1,5 +1,5 @@
-/* cfi_read.c - CIEs and FDEs of .eh_frame and .debug_frame.  One linear pass; the sorted
- * .eh_frame_hdr is not used, since it may be absent or lie.
+/* cfi_read.c - read CIEs and FDEs of .eh_frame and .debug_frame in one linear pass.  The sorted
+ * .eh_frame_hdr is not used, since it may be absent or wrong.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cfi/cfi_read.h"
 
@@ -39,7 +39,7 @@ uint64_t cfi_pointer(const struct cfi_elf *elf, const struct cfi_section *sectio
     }
 }
 
-/* The augmentation letters of a 'z' CIE, whose data is DATA. */
+/* Parse the augmentation letters of a 'z' CIE, whose data is DATA. */
 static bool cie_letters(const struct cfi *cfi, struct cfi_cie *cie, const char *letters,
                         struct cursor data)
 {
@@ -129,7 +129,7 @@ static bool fde_add(struct cfi *cfi, const struct cfi_section *section, uint64_t
     return true;
 }
 
-/* One entry, a CIE or an FDE; C is past its length, OFFSET is of the entry. */
+/* Read one entry, a CIE or an FDE.  C is past its length; OFFSET is that of the entry. */
 static bool entry_add(struct cfi *cfi, const struct cfi_section *section, bool is_eh,
                       bool wide, uint64_t offset, struct cursor c)
 {

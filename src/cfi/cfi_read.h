@@ -26,7 +26,7 @@ struct cfi_fde {
     uint32_t cie;
     const unsigned char *ops;
     uint32_t ops_size;
-    uint32_t order; /* of finding: the first of two for one address wins */
+    uint32_t order; /* order found: the first of two for one address wins */
 };
 
 struct cfi {
@@ -34,22 +34,23 @@ struct cfi {
     VEC(struct cfi_cie) cies;
     VEC(struct cfi_fde) fdes;
     size_t first_cie; /* of the section being read */
-    uint64_t dropped; /* entries that made no sense */
+    uint64_t dropped; /* invalid entries */
 };
 
 /* Append the FDEs of SECTION that describe executable code. */
 void cfi_read(struct cfi *cfi, const struct cfi_section *section, bool is_eh);
 void cfi_release(struct cfi *cfi);
-/* A pointer of ENCODING at C, which reads SECTION; *OK is cleared when it cannot be known. */
+/* Read a pointer of ENCODING at C, which reads SECTION.  Clears *OK when it is unsupported or
+ * invalid. */
 uint64_t cfi_pointer(const struct cfi_elf *elf, const struct cfi_section *section,
                          struct cursor *c, uint8_t encoding, bool *ok);
 
-/* Takes a row: RULE holds from ADDRESS on. */
+/* Receives a row: RULE applies from ADDRESS on. */
 typedef void cfi_row(void *arg, uint64_t address, const struct unw_rule *rule);
 /* Run the instructions of FDE up to END (the FDE's or less).  The first row is at its start. */
 void cfi_run(const struct cfi *cfi, const struct cfi_fde *fde, uint64_t end,
                  cfi_row *row, void *arg);
-/* Run a CIE's instructions over cie->initial; false when they make no sense. */
+/* Run a CIE's instructions on cie->initial; false when they are invalid. */
 bool cfi_run_initial(const struct cfi *cfi, struct cfi_cie *cie, struct cursor ops);
 
 #endif

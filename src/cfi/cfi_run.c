@@ -1,6 +1,5 @@
-/* cfi_run.c - the call-frame instruction interpreter (DWARF 5, 6.4.2).  Its state is one
- * unw_rule: only sp, fp, bx and the return address are
- * followed.  SPDX-License-Identifier: Apache-2.0 */
+/* cfi_run.c - the call-frame instruction interpreter (DWARF 5, 6.4.2).  Its state is one unw_rule:
+ * it tracks only sp, fp, bx and the return address.  SPDX-License-Identifier: Apache-2.0 */
 #include "cfi/cfi_read.h"
 
 enum { REMEMBERED = 32 }; /* compilers nest two or three deep */
@@ -17,7 +16,7 @@ struct cfa_state {
     bool failed;
     cfi_row *row; /* NULL while a CIE runs */
     void *arg;
-    struct unw_rule last; /* given to row */
+    struct unw_rule last; /* last passed to row */
     bool any;
 };
 
@@ -28,7 +27,7 @@ static bool fits(int64_t x)
 
 /* --- expressions --- */
 
-/* base + offset, dereferenced or not, + a constant: all that compilers and glibc write. */
+/* base + offset, dereferenced or not, + a constant: everything that compilers and glibc write. */
 struct shape {
     uint64_t reg;
     int64_t offset, after;
@@ -128,7 +127,7 @@ static void cfa_expression(struct cfa_state *s, struct cursor c)
 
 /* --- rules of single registers --- */
 
-/* The column of register REG, or UNW_COLUMNS when it is not followed. */
+/* Column of register REG, or UNW_COLUMNS when it is not tracked. */
 static enum unw_column column_of(const struct cfa_state *s, uint64_t reg)
 {
     if (reg == s->cie->return_column)
@@ -250,7 +249,7 @@ static void advance(struct cfa_state *s, uint64_t delta)
     uint64_t by;
 
     if (__builtin_mul_overflow(delta, s->cie->code_align, &by) || by > s->end - s->loc)
-        by = s->end - s->loc; /* the rest is beyond the function */
+        by = s->end - s->loc; /* the rest lies after the function */
     advance_to(s, s->loc + by);
 }
 
@@ -385,7 +384,7 @@ void cfi_run(const struct cfi *cfi, const struct cfi_fde *fde, uint64_t end,
     s.arg = arg;
     run(&s);
     if (s.failed || s.c.failed)
-        s.rule = s.machine->initial; /* from here on nothing is known */
+        s.rule = s.machine->initial; /* everything after is unknown */
     if (s.loc < s.end)
         emit(&s);
 }

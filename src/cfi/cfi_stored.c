@@ -1,6 +1,6 @@
-/* cfi_stored.c - compiled tables on disk, one file per build id and file size (a stripped
- * file has the id of the full one, but not its .debug_frame).  A file that is not exactly
- * what we would write is ignored.  SPDX-License-Identifier: Apache-2.0 */
+/* cfi_stored.c - compiled tables on disk, one file per build id and file size (a stripped file has
+ * the build id of the full one, but not its .debug_frame).  A file that is not exactly what we
+ * would write is ignored.  SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

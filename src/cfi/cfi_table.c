@@ -1,6 +1,5 @@
-/* cfi_table.c - tables as the rest of fathom sees them.  Opening costs one small read; the
- * cache file is mapped, or the CFI compiled, when the first address is looked up.
- * SPDX-License-Identifier: Apache-2.0 */
+/* cfi_table.c - open tables.  Opening costs one small read.  The first look-up maps the cache file
+ * or compiles the CFI.  SPDX-License-Identifier: Apache-2.0 */
 #include "cfi/cfi_table.h"
 
 #include <fcntl.h>
@@ -12,7 +11,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-/* A file descriptor is held until the first look-up; past this number we compile at once. */
+/* A file descriptor is kept open until the first look-up; beyond this number, compile at once. */
 enum { MOST_FDS = 256, MOST_BUILD_ID = 64 };
 
 struct table {
@@ -57,8 +56,8 @@ struct unw_table *cfi_table_vdso(void)
     return image ? cfi_table_build(image, size, NULL) : NULL;
 }
 
-/* Compile the file at t->fd; false when it has changed since it was opened, so that the result
- * is good for this run at best.  A file that has become unreadable gives an empty table. */
+/* Compile the file at t->fd.  Returns false when it has changed since it was opened: the result
+ * must not be cached.  An unreadable file has an empty table. */
 static bool table_compile(struct table *t)
 {
     struct cfi_elf elf = { 0 };

@@ -1,12 +1,12 @@
-/* unw_aarch64.c - what is aarch64's own in unwinding.  SPDX-License-Identifier: Apache-2.0 */
+/* unw_aarch64.c - unwinding specific to aarch64.  SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 
 #include "unwind/unw_machine.h"
 
 enum { X29 = 29, SP = 31 };
 
-/* Offsets from sp in the frame the kernel makes for a signal: 128 bytes of siginfo, then a
- * ucontext whose machine context starts at 176 with fault_address, x0..x30, sp, pc. */
+/* Offsets from sp in the kernel's signal frame: 128 bytes of siginfo, then a ucontext whose
+ * machine context starts at 176 with fault_address, x0..x30, sp, pc. */
 enum { CONTEXT = 128 + 176 + 8, SAVED_X29 = CONTEXT + X29 * 8, SAVED_SP = CONTEXT + SP * 8,
        SAVED_PC = SAVED_SP + 8 };
 
@@ -15,7 +15,7 @@ static bool arm_expression(struct cursor c, struct unw_rule *r)
     return false;
 }
 
-/* The vDSO's own CFI finds x29 and x30 but neither the interrupted pc nor sp. */
+/* The CFI of the vDSO describes x29 and x30, but neither the interrupted pc nor sp. */
 static void arm_signal_frame(struct unw_rule *r)
 {
     *r = (struct unw_rule){ .cfa = UNW_CFA_SP_DEREF, .flags = UNW_RULE_SIGNAL,

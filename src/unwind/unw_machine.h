@@ -1,4 +1,4 @@
-/* unw_machine.h - what differs between processors; one constant per architecture file.
+/* unw_machine.h - differences between architectures; one constant per architecture file.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_UNWIND_UNW_MACHINE_H
 #define FATHOM_UNWIND_UNW_MACHINE_H
@@ -15,13 +15,13 @@ struct unw_machine {
     enum unw_arch arch;
     uint16_t elf_machine;
     uint8_t sp, fp, bx, r10;   /* DWARF register numbers; UNW_NO_REGISTER where there is none */
-    uint64_t pc_mask;          /* bits of a return address that are address */
+    uint64_t pc_mask;          /* address bits of a return address */
     struct unw_rule initial;   /* before the first instruction of a CIE */
     struct unw_rule leaf;      /* a leaf function that has saved nothing yet */
     struct unw_rule fp_chain;  /* a function that keeps a frame pointer */
-    /* A CFA expression of this machine only (PLT): fills R, or returns false. */
+    /* A CFA expression specific to this machine (PLT): fills R, or returns false. */
     bool (*expression)(struct cursor c, struct unw_rule *r);
-    /* R belongs to a signal frame: mark it, or replace what the CFI says about it. */
+    /* R belongs to a signal frame: mark it, or replace its CFI. */
     void (*signal_frame)(struct unw_rule *r);
 };
 
@@ -32,7 +32,7 @@ static inline const struct unw_machine *unw_machine_of(enum unw_arch arch)
     return arch == UNW_AARCH64 ? &unw_aarch64 : &unw_x86_64;
 }
 
-/* The word at ADDRESS of the copied stack; false when it is not there. */
+/* Read the word at ADDRESS of the copied stack; false when it is not in the copy. */
 static inline bool unw_load(const struct unw_stack *s, uint64_t address, uint64_t *word)
 {
     uint64_t at = address - s->base;

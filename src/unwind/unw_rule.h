@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* How the canonical frame address (the caller's sp) is found. */
+/* How to compute the canonical frame address (the caller's sp). */
 enum unw_cfa {
     UNW_CFA_NONE,     /* no rule here */
     UNW_CFA_SP,       /* sp + cfa_off */
@@ -34,7 +34,7 @@ enum unw_where {
 
 enum { UNW_RULE_SIGNAL = 1 }; /* the caller was interrupted: its pc is not a return address */
 
-/* The registers that are followed besides sp. */
+/* The registers that are tracked besides sp. */
 enum unw_column { UNW_FP, UNW_PC, UNW_BX, UNW_COLUMNS };
 
 struct unw_rule {
@@ -44,7 +44,7 @@ struct unw_rule {
     uint8_t zero;
     int32_t cfa_off;  /* bytes */
     int16_t off[UNW_COLUMNS]; /* in words of 8 bytes; 0 where unused: equal rules, equal bytes */
-    uint16_t where;   /* four bits a column, enum unw_where */
+    uint16_t where;   /* four bits per column, enum unw_where */
 };
 
 static inline unsigned unw_rule_at(const struct unw_rule *r, enum unw_column column)

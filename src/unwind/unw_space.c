@@ -4,7 +4,7 @@
 #include "base/search.h"
 #include "unwind/unw_machine.h"
 
-/* Spaces share rule caches, so generations are unique in the process. */
+/* Spaces share rule caches, so generations are unique within the process. */
 static uint32_t next_generation(void)
 {
     static _Atomic uint32_t last;

@@ -1,4 +1,4 @@
-/* unw_table.c - look-up in a compiled table, and the check of one that came from a file.
+/* unw_table.c - look up addresses in a compiled table, and validate a table from a file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/unw_table.h"
 
@@ -20,7 +20,7 @@ const struct unw_rule *unw_table_rule(const struct unw_table *t, uint64_t addres
     return id && id < t->body.header->n_rules ? &t->body.rules[id] : NULL;
 }
 
-enum { HASHED_FROM = 16 }; /* magic, version and the checksum itself are not in it */
+enum { HASHED_FROM = 16 }; /* excludes magic, version and checksum */
 
 uint64_t unw_table_checksum(const void *bytes, size_t size)
 {
@@ -37,7 +37,7 @@ static bool pages_are_sound(const struct unw_body *b)
     return b->pages[h->n_pages] == h->n_rows;
 }
 
-/* Rules are trusted by the walk only as far as their kinds go. */
+/* The walk relies only on the kinds in a rule being valid. */
 static bool rules_are_sound(const struct unw_body *b)
 {
     for (uint32_t i = 0; i < b->header->n_rules; i++) {

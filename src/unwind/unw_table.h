@@ -26,7 +26,7 @@ struct unw_header { /* 64 bytes */
     uint64_t key;      /* hash_bytes of the build id */
     uint32_t arch, n_rules, n_pages, n_rows;
     uint64_t low;      /* multiple of 65536 */
-    uint64_t start, end; /* first address covered, first not */
+    uint64_t start, end; /* first address covered; first one after */
 };
 
 struct unw_row {
@@ -44,13 +44,13 @@ struct unw_body { /* one allocation or mapping: the bytes of a cache file */
 
 struct unw_table {
     struct unw_body body; /* header NULL: not loaded yet */
-    /* Fills body at the first look-up.  NULL where look-ups happen in signal handlers: a table
-     * that is not loaded has no rules there. */
+    /* Fills body at the first look-up.  NULL where look-ups happen in signal handlers; there a
+     * table that is not loaded has no rules. */
     void (*load)(struct unw_table *t);
 };
 
-/* Point BODY into SIZE bytes of a cache file; false (BODY untouched) unless all is in order.
- * KEY is of the build id. */
+/* Point BODY into SIZE bytes of a cache file.  Returns false, with BODY untouched, unless all is
+ * valid.  KEY is the hash of the build id. */
 bool unw_table_check(struct unw_body *body, const void *bytes, size_t size, uint64_t key);
 uint64_t unw_table_checksum(const void *bytes, size_t size);
 

@@ -1,14 +1,13 @@
-/* unw_walk.c - from one frame to its caller, again and again.
+/* unw_walk.c - walk a stack, from each frame to its caller.
  *
- * A step applies the module's rule.  Where there is none, or where it leads to no code, the
- * leaf may still have its return address in place, and any frame may keep a frame pointer.
- * The next frame's rule is looked up before the step is believed: that look-up is needed
- * anyway, and an address outside all mapped code cannot be a caller.
- * SPDX-License-Identifier: Apache-2.0 */
+ * A step applies the module's rule.  If there is none, or if it leads outside code, a leaf may
+ * still have its return address in place, and any frame may have a frame pointer.  A step is
+ * accepted only after the rule of the next frame was looked up: that look-up is needed anyway, and
+ * an address outside all mapped code cannot be a caller.  SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/unw_machine.h"
 #include "unwind/unw_table.h"
 
-enum { SETS = 1 << 14, FAR = 8 << 20 }; /* FAR: a stack is rarely larger */
+enum { SETS = 1 << 14, FAR = 8 << 20 }; /* FAR: stacks are rarely larger */
 
 struct slot {
     uint64_t pc;
@@ -68,8 +67,8 @@ static bool look_up(const struct unw_space *s, uint64_t pc, struct slot *out)
     return true;
 }
 
-/* The slot for PC in the cache, filled; or *OWN filled where there is no cache; NULL when PC
- * is not mapped. */
+/* Return the filled cache slot for PC, or a filled *OWN without a cache; NULL when PC is not
+ * mapped. */
 static const struct slot *find_slot(const struct walk *w, uint64_t pc, struct slot *own)
 {
     uint64_t h = (pc + ((uint64_t)w->space->generation << 40)) * 0x9e3779b97f4a7c15u;
@@ -97,7 +96,7 @@ static const struct slot *find_slot(const struct walk *w, uint64_t pc, struct sl
 
 enum step { STEP_OK, STEP_ROOT, STEP_CUT, STEP_LOST };
 
-/* A word that is not in the copy: above it, the copy was too short. */
+/* A word is missing: if it lies above the copy, the copy was too short. */
 static enum step missing(const struct walk *w, uint64_t address)
 {
     return address >= w->stack->base ? STEP_CUT : STEP_LOST;
@@ -125,7 +124,7 @@ static enum step find_cfa(const struct walk *w, const struct unw_rule *r, uint64
     }
 }
 
-/* The caller's value of COLUMN, for which the callee's is SAME. */
+/* The caller's value of COLUMN; SAME is the callee's value. */
 static inline __attribute__((always_inline)) enum step
 load_column(const struct walk *w, const struct unw_rule *r, uint64_t cfa, enum unw_column column,
             uint64_t same, uint64_t *to)
@@ -139,15 +138,15 @@ load_column(const struct walk *w, const struct unw_rule *r, uint64_t cfa, enum u
     }
     at = where == UNW_AT_CFA ? cfa : where == UNW_AT_SP ? w->regs.sp : w->regs.fp;
     at += (uint64_t)unw_rule_off(r, column);
-    if (at < w->regs.sp && where == UNW_AT_CFA) { /* popped: compilers do not say so */
+    if (at < w->regs.sp && where == UNW_AT_CFA) { /* popped: CFI does not record this */
         *to = same;
         return STEP_OK;
     }
     return unw_load(w->stack, at, to) ? STEP_OK : missing(w, at);
 }
 
-/* Functions that realign their stack save fp at *fp, and gcc says so even after they have
- * popped it.  While it is in place, a copy of the return address lies above it. */
+/* Functions that realign their stack save fp at *fp, and the CFI of gcc still records that after
+ * it was popped.  While it is saved, a copy of the return address lies above it. */
 static bool fp_is_popped(const struct walk *w, const struct unw_rule *r, uint64_t pc)
 {
     uint64_t copy;
@@ -157,7 +156,7 @@ static bool fp_is_popped(const struct walk *w, const struct unw_rule *r, uint64_
            copy != pc;
 }
 
-/* The caller's registers by rule R into *TO, which is zeroed. */
+/* Compute the caller's registers by rule R into *TO, which is zeroed. */
 static enum step apply(const struct walk *w, const struct unw_rule *r, struct unw_regs *to)
 {
     uint64_t cfa, link = w->leaf ? w->regs.lr : 0;
@@ -181,13 +180,13 @@ static enum step apply(const struct walk *w, const struct unw_rule *r, struct un
     if (cfa < w->regs.sp + !w->leaf && !(r->flags & UNW_RULE_SIGNAL))
         return STEP_LOST;
     if (pc_at < UNW_AT_CFA)
-        return to->pc ? STEP_OK : STEP_LOST; /* nowhere known */
+        return to->pc ? STEP_OK : STEP_LOST; /* location unknown */
     return to->pc ? STEP_OK : STEP_ROOT;
 }
 
 /* --- which rule --- */
 
-/* Apply R, and believe it when it leads to mapped code, whose slot goes to *NEXT. */
+/* Apply R.  Accept it when it leads to mapped code, whose slot is stored in *NEXT. */
 static enum step try_rule(struct walk *w, const struct unw_rule *r, const struct slot **next,
                           struct slot *own)
 {
@@ -213,8 +212,8 @@ static void count(struct walk *w, enum step s, size_t offset)
         ++*(uint64_t *)((char *)&w->cache->stats + offset);
 }
 
-/* Does FP point at a saved frame pointer and a return address?  Frame pointers grow; where one
- * does not, the caller used the register otherwise, and must itself have a rule. */
+/* Whether FP points at a saved frame pointer and a return address.  Frame pointers increase; where
+ * one does not, the caller used the register otherwise and must have a rule itself. */
 static bool fp_is_plausible(struct walk *w, uint64_t fp, struct slot *own)
 {
     const struct slot *caller;
@@ -254,8 +253,8 @@ static enum step try_leaf(struct walk *w, const struct slot **next, struct slot 
     return s == STEP_ROOT ? STEP_LOST : s; /* a zero word is no proof */
 }
 
-/* No rule leads on.  Code of a compiled module is asked for a return address in place first
- * (hand-written leaves); code made at run time for a frame pointer. */
+/* No rule applies.  In a compiled module, try a return address in place first (hand-written
+ * leaves); in code made at run time, try a frame pointer first. */
 static enum step fall_back(struct walk *w, bool module, const struct slot **next,
                            struct slot *own)
 {

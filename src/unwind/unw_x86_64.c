@@ -1,12 +1,12 @@
-/* unw_x86_64.c - what is x86_64's own in unwinding.  SPDX-License-Identifier: Apache-2.0 */
+/* unw_x86_64.c - unwinding specific to x86_64.  SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 
 #include "unwind/unw_machine.h"
 
 enum { RBX = 3, RBP = 6, RSP = 7, R10 = 10 };
 
-/* The linkers describe .plt, whose entries push one word part-way, by one expression:
- * rsp + OFF + (((rip & 15) >= AT) << 3). */
+/* Linkers describe .plt, whose entries push one word part-way, by one expression: rsp + OFF +
+ * (((rip & 15) >= AT) << 3). */
 static bool x86_expression(struct cursor c, struct unw_rule *r)
 {
     static const unsigned char middle[] = { 0x80, 0x00, 0x3f, 0x1a }; /* breg16 0, lit15, and */

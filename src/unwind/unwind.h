@@ -1,9 +1,9 @@
-/* unwind.h - from registers and stack bytes to return addresses.
+/* unwind.h - turn registers and stack bytes into return addresses.
  *
- * Nothing in this folder allocates, takes a lock, prints or ends the process, and unw_walk reads
- * only the caller's stack bytes: over loaded tables it is async-signal-safe.  Memory is the
- * caller's.  cfi/ makes tables from ELF files and provides spaces and caches on the heap.
- * SPDX-License-Identifier: Apache-2.0 */
+ * No code in this directory allocates, takes a lock, prints or ends the process, and unw_walk
+ * reads only the caller's stack bytes: with loaded tables it is async-signal-safe.  The caller
+ * provides all memory.  cfi/ makes tables from ELF files and provides spaces and caches on the
+ * heap.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_UNWIND_UNWIND_H
 #define FATHOM_UNWIND_UNWIND_H
 
@@ -17,8 +17,8 @@ enum unw_arch { UNW_X86_64, UNW_AARCH64 };
  * addresses. */
 struct unw_table;
 
-/* What a process has mapped: executable ranges, each with a table (may be NULL).  Tables are
- * the caller's and must outlive the spaces that name them. */
+/* The mappings of a process: executable ranges, each with a table (may be NULL).  The caller owns
+ * the tables, which must outlive the spaces that refer to them. */
 struct unw_range {
     uint64_t start, end, bias; /* ADDR there is virtual address ADDR - BIAS in the file */
     const struct unw_table *table;
@@ -27,16 +27,17 @@ struct unw_range {
 
 struct unw_space {
     const struct unw_machine *machine;
-    uint32_t generation; /* changes when a cached rule could have become wrong */
+    uint32_t generation; /* changes when cached rules become invalid */
     struct unw_range *range; /* sorted, disjoint */
     size_t n, cap;
 };
 
 enum { UNW_SPACE_ROOM = 2 }; /* ranges that one mapping may add */
 
-/* An empty space with room for CAP ranges at RANGES; both may be replaced by larger ones later. */
+/* Create an empty space with room for CAP ranges at RANGES; both may be replaced by larger ones
+ * later. */
 void unw_space_init(struct unw_space *s, enum unw_arch arch, struct unw_range *ranges, size_t cap);
-/* Map R in place of what was mapped there, or unmap [START, END).  False, and nothing changed,
+/* Map R, replacing older mappings, or unmap [START, END).  Returns false, with nothing changed,
  * when fewer than UNW_SPACE_ROOM ranges are free. */
 bool unw_space_map(struct unw_space *s, struct unw_range r);
 bool unw_space_unmap(struct unw_space *s, uint64_t start, uint64_t end);
@@ -77,11 +78,11 @@ struct unw_walk_stats {
 /* Address-keyed rule cache, shared by any number of spaces; one thread at a time. */
 struct unw_cache;
 size_t unw_cache_bytes(void);
-/* A cache in unw_cache_bytes() of zeroed MEMORY, which the caller frees. */
+/* Create a cache in unw_cache_bytes() of zeroed MEMORY, which the caller frees. */
 struct unw_cache *unw_cache_init(void *memory);
 const struct unw_walk_stats *unw_cache_stats(const struct unw_cache *c);
 
-/* Walk from REGS.  Fills at most CAP frames, leaf first, *N of them.  CACHE may be NULL. */
+/* Walk from REGS.  Fills at most CAP frames, leaf first, and sets *N.  CACHE may be NULL. */
 enum unw_end unw_walk(const struct unw_space *s, struct unw_cache *cache, struct unw_regs regs,
                       const struct unw_stack *stack, struct unw_frame *frames, size_t cap,
                       size_t *n);
