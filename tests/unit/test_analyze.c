@@ -10,6 +10,7 @@
 #include "analyze/an_quality.h"
 #include "analyze/an_source.h"
 #include "build_profile.h"
+#include "profile/intern.h"
 #include "test.h"
 
 static const char split[] = "app/main@0 app!main:9;app!one:3;app!spin:5 70\n"
@@ -108,6 +109,36 @@ TEST(an_flat_names_an_unresolved_frame_by_module_and_address)
     struct flat x = flat_of("t main;? 5\n", AN_BY_FUNCTION);
 
     CHECK(strstr(x.f.row.v[0].name, "+0x") != NULL);
+    release(&x);
+}
+
+TEST(an_flat_prefers_the_module_of_a_function_to_that_of_its_frame)
+{
+    struct profile *p = profile_new();
+    struct intern in;
+    struct flat x = { .p = p };
+    struct an_view v;
+    uint32_t metric, lib, prog, function;
+
+    intern_init(&in, profile_sink(p));
+    metric = intern_metric(&in, &(struct metric){ .name = intern_cstr(&in, "cpu") });
+    lib = intern_module(&in, &(struct module){ .path = intern_cstr(&in, "/lib/x.so") });
+    prog = intern_module(&in, &(struct module){ .path = intern_cstr(&in, "/bin/prog") });
+    for (uint32_t i = 0; i < 2; i++) { /* a function of the library, and one of no module */
+        uint32_t frame = intern_frame(&in, &(struct frame){ .module = prog, .address = i + 1 });
+
+        function = intern_function(&in, &(struct function){ .name = intern_cstr(&in, i ? "b" : "a"),
+                                                            .module = i ? 0 : lib });
+        sink_resolve(in.out, frame, &(struct location){ function, 1 }, 1);
+        sink_sample(in.out, &(struct sample){ .stack = intern_stack(&in, 0, frame), .count = 1,
+                                              .metric = metric, .weight = 1, .cpu = -1 });
+    }
+    v = an_view_of(p, metric);
+    an_symbols_init(&x.s, p);
+    an_flat_build(&x.f, &x.s, &v, AN_BY_FUNCTION);
+    CHECK_EQ(row_of(&x, "a")->module, lib);
+    CHECK_EQ(row_of(&x, "b")->module, prog);
+    intern_release(&in);
     release(&x);
 }
 
@@ -294,7 +325,7 @@ TEST(an_quality_divides_by_the_right_totals)
     static const char *const meta[][2] = {
         { "quality.samples", "1000" }, { "quality.lost", "7" }, { "rate_asked", "999" },
         { "rate_achieved", "498.6" }, { "quality.stacks", "800" }, { "quality.complete", "600" },
-        { "quality.truncated", "50" }, { "quality.recorder_cpu_ns", "2000000" },
+        { "quality.truncated", "50" }, { "quality.recorder_cpu_ns", "20000000" },
         { "quality.target_cpu_ns", "200000000" }, { "quality.throttled", "3" }, { NULL, NULL },
     };
     char *said = quality_of(meta);
@@ -304,7 +335,7 @@ TEST(an_quality_divides_by_the_right_totals)
     CHECK(strstr(said, "499 of 999 Hz"));
     CHECK(strstr(said, "75.0 %"));
     CHECK(strstr(said, "50 truncated"));
-    CHECK(strstr(said, "(1.0 %)"));
+    CHECK(strstr(said, "(10.0 %)"));
     CHECK(strstr(said, "3 times"));
     free(said);
 }

@@ -155,7 +155,10 @@ TEST(resolve_counts_code_that_is_named_by_its_start)
                                        .address = starts[n - 1] });
     sym_resolve_init(&s, &in);
     sym_resolve_run(&s);
+    sym_resolve_modules(&s);
     CHECK_EQ(sym_resolve_facts(&s, 1)->by_start, 1);
+    CHECK_STR(profile_string(p, p->module.v[0].advice), sym_module_advice(m));
+    CHECK(*sym_module_advice(m));
     CHECK_EQ(sym_resolve_facts(&s, 1)->unnamed, 0);
     CHECK(strncmp(name_of(p, 1), "fn_", 3) == 0);
     sym_module_close(m);

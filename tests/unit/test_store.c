@@ -600,6 +600,7 @@ TEST(store_dump_quotes_texts_and_keeps_all_digits)
     struct store_writer *w = store_writer_to(&file);
     struct err e = { 0 };
 
+    sink_meta(store_writer_sink(w), "clock", "monotonic");
     sink_string(store_writer_sink(w), "a\x7f\n\"b", 5);
     sink_counter(store_writer_sink(w), &(struct counter){ .time_ns = 1, .value = 0.1 });
     CHECK_EQ(sink_end(store_writer_sink(w), &e), 0);
@@ -607,6 +608,8 @@ TEST(store_dump_quotes_texts_and_keeps_all_digits)
     CHECK_STR(dump(&file, "string", false), "string 1 text=\"a\\x7f\\x0a\\\"b\"\n");
     CHECK(strstr(dump(&file, "counter", true), "\"value\":0.10000000000000001"));
     CHECK(strstr(dump(&file, NULL, false), "damage bad_chunks=0 missing_bytes=0 unfinished=0"));
+    CHECK_STR(dump(&file, "end", false), "end type=1 records=1\nend type=2 records=1\n"
+                                          "end type=17 records=1\nend type=21 records=1\n");
     CHECK(!strstr(dump(&file, "string", false), "damage"));
     CHECK(!dump(&file, "str", false));
     out_close(&file, NULL);
