@@ -90,3 +90,25 @@ TEST(match_prefers_the_same_line_among_overloads)
     end(&a);
     end(&b);
 }
+
+TEST(match_takes_no_function_of_another_module_if_there_is_a_choice)
+{
+    struct side a, b;
+    uint32_t *to, x, y, unknown, same;
+
+    begin(&a);
+    begin(&b);
+    x = add(&a, "put", "/app", 0, "/a.cc", 10);
+    add(&b, "put", "/other", 0, "/a.cc", 10);
+    unknown = add(&b, "put", NULL, 0, NULL, 0);
+    add(&b, "put", NULL, 0, NULL, 3); /* no better */
+    y = add(&a, "get", "/app", 1, NULL, 0);
+    add(&b, "get", "/other", 2, NULL, 0);
+    same = add(&b, "get", "/app", 3, NULL, 0);
+    to = an_match_functions(a.p, b.p);
+    CHECK_EQ(to[x], unknown);
+    CHECK_EQ(to[y], same);
+    free(to);
+    end(&a);
+    end(&b);
+}

@@ -132,11 +132,12 @@ static uint32_t next(uint32_t *seed)
 static uint32_t any_function(struct intern *in, uint32_t *seed, uint32_t module)
 {
     char name[16];
-    uint32_t k = next(seed) % 9;
+    uint32_t k = next(seed) % 9, linkage = k % 3 ? intern_cstr(in, "_Zf") : 0;
 
     snprintf(name, sizeof name, "f%u", k);
     return intern_function(in, &(struct function){ .name = intern_cstr(in, name), .module = module,
                                                    .file = k % 2 ? intern_cstr(in, "a.c") : 0,
+                                                   .linkage_name = linkage,
                                                    .line = k % 2 ? k : 0 });
 }
 
@@ -370,6 +371,46 @@ TEST(merge_calls_a_metric_exact_only_if_it_is_in_every_profile)
     profile_free(m);
 }
 
+TEST(merge_keeps_the_first_description_of_a_metric)
+{
+    struct profile *p[3], *m;
+
+    for (int i = 0; i < 3; i++) {
+        p[i] = one_frame("/app", 1, "f", 0, 0);
+        sink_string(profile_sink(p[i]), i == 1 ? "first" : "second", i == 1 ? 5 : 6);
+        p[i]->metric.v[0].about = i ? (uint32_t)p[i]->string.n : 0;
+    }
+    m = merge((struct profile_part[]){ { p[0], "a" }, { p[1], "b" }, { p[2], "c" } }, 3);
+    CHECK_EQ(m->metric.n, 1);
+    CHECK_STR(profile_string(m, m->metric.v[0].about), "first");
+    for (int i = 0; i < 3; i++)
+        profile_free(p[i]);
+    profile_free(m);
+}
+
+TEST(merge_names_no_address_outside_all_modules)
+{
+    struct profile *a = one_frame("/app", 1, "f", 0, 0), *b = one_frame("/app", 1, NULL, 0, 0), *m;
+
+    a->frame.v[0].module = b->frame.v[0].module = 0;
+    m = merge_two(a, b);
+    CHECK_EQ(m->frame.n, 2);
+    CHECK_EQ(m->chain.v[0].n, 1);
+    CHECK_EQ(m->chain.v[1].n, 0);
+    profile_free(m);
+}
+
+TEST(merge_of_one_profile_creates_no_process)
+{
+    struct profile *p = one_frame("/app", 1, "f", 0, 0);
+    struct profile *m = merge(&(struct profile_part){ p, "one.txt" }, 1);
+
+    CHECK_EQ(m->process.n + m->thread.n, 0);
+    CHECK_STR(profile_meta(m, "merged"), "");
+    profile_free(p);
+    profile_free(m);
+}
+
 TEST(merge_creates_a_process_for_a_profile_without_threads)
 {
     struct profile *m = merge_two(one_frame("/app", 1, "f", 0, 0), one_frame("/app", 1, "f", 0, 0));
@@ -441,6 +482,17 @@ TEST(merge_adds_counts_and_lists_facts_that_differ)
     profile_free(m);
 }
 
+TEST(merge_ignores_samples_without_a_rate_in_the_rate)
+{
+    static const char *const sampled[][2] = { { "quality.samples", "100" },
+                                              { "rate_achieved", "500.0" }, { 0 } };
+    static const char *const counted[][2] = { { "quality.samples", "900" }, { 0 } };
+    struct profile *m = merge_two(with_facts(sampled), with_facts(counted));
+
+    CHECK_STR(profile_meta(m, "rate_achieved"), "500.0");
+    profile_free(m);
+}
+
 TEST(merge_keeps_times_of_one_clock_and_moves_others_to_the_first_start)
 {
     static const char *const first[][2] = {
@@ -455,7 +507,10 @@ TEST(merge_keeps_times_of_one_clock_and_moves_others_to_the_first_start)
     static const char *const rebooted[][2] = {
         { "host", "h" }, { "clock", "monotonic" }, { "date", "2026-01-02T10:00:10+0000" },
         { "start_ns", "60000000000" }, { "duration_ns", "2000000000" }, { 0 } };
-    struct profile *m = merge_two(with_facts(later), with_facts(first));
+    static const char *const realtime[][2] = {
+        { "host", "h" }, { "clock", "realtime" }, { "date", "2026-01-01T10:00:10+0000" },
+        { "start_ns", "60000000000" }, { "duration_ns", "2000000000" }, { 0 } };
+    struct profile *m = merge_two(with_facts(later), with_facts(first)), *early;
 
     CHECK_EQ(m->sample.v[1].start_ns, 60000000010);
     CHECK_EQ(m->sample.v[3].start_ns, 50000000010);
@@ -467,6 +522,14 @@ TEST(merge_keeps_times_of_one_clock_and_moves_others_to_the_first_start)
     m = merge_two(with_facts(first), with_facts(elsewhere));
     CHECK_EQ(m->sample.v[3].start_ns, 50000000010);
     CHECK_STR(profile_meta(m, "duration_ns"), "2000000000");
+    profile_free(m);
+    m = merge_two(with_facts(first), with_facts(realtime));
+    CHECK_EQ(m->sample.v[3].start_ns, 50000000010);
+    profile_free(m);
+    early = with_facts(elsewhere);
+    early->sample.v[1].start_ns = 9000000000; /* before its start, by more than the first's */
+    m = merge_two(with_facts(first), early);
+    CHECK_EQ(m->sample.v[3].start_ns, 1);
     profile_free(m);
     m = merge_two(with_facts(first), with_facts(rebooted));
     CHECK_EQ(m->sample.v[3].start_ns, 50000000010);

@@ -7,6 +7,7 @@
 #include "analyze/an_flat.h"
 #include "analyze/an_group.h"
 #include "analyze/an_list.h"
+#include "analyze/an_report.h"
 #include "analyze/an_threads.h"
 #include "build_profile.h"
 #include "test.h"
@@ -54,6 +55,48 @@ TEST(view_is_exact_if_its_only_metric_is)
     CHECK(an_view_is_exact(&v));
     v = view_of(p, "wall", AN_VIEW_KINDS);
     CHECK(!an_view_is_exact(&v));
+    an_view_release(&v);
+    profile_free(p);
+}
+
+TEST(report_counts_idle_threads_if_asked)
+{
+    struct profile *p = build_profile(pool);
+
+    for (int idle = 0; idle < 2; idle++) {
+        struct an_report_query q = { .sort = "self", .rows = UINT64_MAX, .min_pct = 0,
+                                     .idle = idle };
+        struct an_view v = view_of(p, NULL, AN_VIEW_KINDS);
+        struct an_report r;
+        struct err e = { 0 };
+
+        CHECK_EQ(an_report_build(&r, &v, &q, &e), 0);
+        CHECK_EQ(r.all.weight, idle ? 2000 : 1010);
+        an_report_release(&r);
+        an_view_release(&v);
+    }
+    profile_free(p);
+}
+
+/* The hidden group moves those after it. */
+TEST(report_links_groups_to_their_parents_after_hiding_some)
+{
+    struct profile *p = build_profile("one/t a 60\none/t b 1\ntwo/t c 39\n");
+    struct an_report_query q = { .sort = "self", .rows = UINT64_MAX, .min_pct = 10,
+                                 .levels = { .by = { AN_BY_PROCESS, AN_BY_FUNCTION }, .n = 2 } };
+    struct an_view v = view_of(p, "cpu", AN_VIEW_PLAIN);
+    struct an_report r;
+    struct err e = { 0 };
+
+    CHECK_EQ(an_report_build(&r, &v, &q, &e), 0);
+    CHECK_EQ(r.groups.group.n, 4);
+    CHECK(strncmp(r.groups.group.v[2].name, "two", 3) == 0);
+    CHECK_STR(r.groups.group.v[3].name, "c");
+    CHECK_EQ(r.groups.group.v[1].parent, 0);
+    CHECK_EQ(r.groups.group.v[3].parent, 2);
+    CHECK_EQ(r.left_rows, 1);
+    CHECK_EQ(r.left_weight, 1);
+    an_report_release(&r);
     an_view_release(&v);
     profile_free(p);
 }
