@@ -38,7 +38,7 @@ size_t tgt_load(void *to, uint64_t from, size_t n)
         size_t got = load_pieces((unsigned char *)to + done, from + done, n - done);
 
         done += got;
-        if (got == 0 || (from + done) % STEP != 0)
+        if (got == 0)
             break;
     }
     return done;
