@@ -189,6 +189,9 @@ TEST(pool_hands_out_each_page_once_and_zeroed)
     CHECK_EQ(tgt_pool_take(&pool), 0);
     CHECK_EQ(tgt_pool_take_locked(&pool), 0);
     CHECK_EQ(tgt_pool_used(&pool), PAGES);
+    next_page = PAGES + 1; /* a count that the program overwrote leads to no page outside */
+    CHECK_EQ(tgt_pool_take(&pool), 0);
+    CHECK_EQ(tgt_pool_used(&pool), PAGES);
 }
 
 TEST(pool_reuses_returned_pages)
