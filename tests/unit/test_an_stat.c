@@ -17,12 +17,13 @@ static const struct an_measure *find(const struct an_stat *s, const char *name)
 
 TEST(stat_measures_follow_from_counters)
 {
-    struct usage run = { .wall_ns = 2e9, .user_ns = 1e9, .system_ns = 2e9, .n_counters = 3,
+    struct usage run = { .wall_ns = 2e9, .user_ns = 1e9, .system_ns = 2e9, .n_counters = 4,
                          .counter = { { "instructions", .is_hardware = true, .value = 6e9,
                                         .running_pct = 50 },
                                       { "cycles:u", .is_hardware = true, .value = 3e9,
                                         .running_pct = 100 },
-                                      { "branches", .is_hardware = true, .errnum = ENOENT } } };
+                                      { "branches", .is_hardware = true, .errnum = ENOENT },
+                                      { "cache-misses", .is_hardware = true } } };
     struct an_stat s = { .command = command, .run = &run, .runs = 1 };
 
     an_stat_build(&s);
@@ -31,6 +32,7 @@ TEST(stat_measures_follow_from_counters)
     CHECK(find(&s, "GHz")->value[0] == 1);
     CHECK(find(&s, "instructions")->running_pct == 50);
     CHECK(!find(&s, "branches"));
+    CHECK(!find(&s, "cache-misses")); /* never had a turn */
     CHECK(!find(&s, "branch miss rate"));
     CHECK(!find(&s, "read"));
     CHECK_STR(s.hardware, "");
@@ -72,6 +74,11 @@ TEST(stat_reports_why_there_are_no_hardware_counters)
                          .counter = { { "cycles", .is_hardware = true, .errnum = EACCES } } };
     struct an_stat s = { .command = command, .run = &run, .runs = 1 };
 
+    an_stat_build(&s);
+    CHECK(strstr(s.hardware, "no permission"));
+    an_stat_release(&s);
+    run.counter[0].errnum = EPERM; /* a seccomp filter */
+    s.measure.n = 0;
     an_stat_build(&s);
     CHECK(strstr(s.hardware, "no permission"));
     an_stat_release(&s);

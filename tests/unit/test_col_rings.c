@@ -272,6 +272,76 @@ TEST(col_rings_have_a_descriptor_for_each_ring)
     release(&r);
 }
 
+TEST(col_rings_judge_copies_by_the_last_second_and_by_enough_stacks)
+{
+    struct perf_stack_counts *c;
+    struct run r;
+
+    start(&r, NULL);
+    vec_push(&r.rings.perf.fd[COL_SAMPLING_BIG], -1);
+    c = &r.e.stacks.counts;
+    *c = (struct perf_stack_counts){ .all = 19, .short_copies = 19 };
+    r.rings.source.drain(&r.rings.rings, 1000);
+    CHECK(!r.rings.perf.big);
+    *c = (struct perf_stack_counts){ .all = 2000, .short_copies = 19 };
+    r.rings.source.drain(&r.rings.rings, 1000000000);
+    CHECK(!r.rings.perf.big);
+    *c = (struct perf_stack_counts){ .all = 2100, .short_copies = 21 };
+    r.rings.source.drain(&r.rings.rings, 1000001000);
+    CHECK(r.rings.perf.big);
+    vec_release(&r.rings.perf.fd[COL_SAMPLING_BIG]);
+    release(&r);
+}
+
+TEST(col_rings_sample_few_switches_where_there_are_thousands_a_second)
+{
+    struct run r;
+
+    start(&r, NULL);
+    r.rings.plan.switch_stacks = true;
+    r.e.waits.switches = 600; /* in a quarter of a second */
+    r.rings.source.drain(&r.rings.rings, 250000000);
+    CHECK(r.rings.perf.few);
+    r.e.waits.switches += 400;
+    r.rings.source.drain(&r.rings.rings, 500000000);
+    CHECK(r.rings.perf.few); /* not yet half as many */
+    r.e.waits.switches += 200;
+    r.rings.source.drain(&r.rings.rings, 750000000);
+    CHECK(!r.rings.perf.few);
+    release(&r);
+}
+
+TEST(col_rings_look_at_waiting_threads_soon_while_threads_switch)
+{
+    char memory;
+    struct run r;
+
+    start(&r, NULL);
+    r.rings.look = (struct col_look){ .waits = &r.e.waits, .memory = (void *)&memory };
+    r.e.waits.switches = 1;
+    CHECK_EQ(r.rings.source.drain(&r.rings.rings, 100000000), 10);
+    CHECK_EQ(r.rings.source.drain(&r.rings.rings, 1100000000), 10);
+    CHECK_EQ(r.rings.source.drain(&r.rings.rings, 1100000001), 50);
+    pb_comm(&r.b, 1, 10, 10, "prog", true);
+    put_records(&r.rings, &r.b, 0, 1);
+    r.rings.source.drain(&r.rings.rings, 2000001);
+    CHECK_EQ(r.profile->process.n, 1); /* applied after 2 ms */
+    release(&r);
+}
+
+TEST(col_rings_start_to_record_at_the_time_asked_for)
+{
+    struct run r;
+
+    start(&r, NULL);
+    r.rings.rings.begin_ns = 5000;
+    r.rings.source.drain(&r.rings.rings, 4999);
+    CHECK_EQ(r.rings.rings.begin_ns, 5000);
+    r.rings.source.drain(&r.rings.rings, 5000);
+    CHECK_EQ(r.rings.rings.begin_ns, 0);
+    release(&r);
+}
+
 /* --- both sources --- */
 
 /* Threads, a fork, a library that is unloaded, walks, truncated stacks, waits, lost records. */

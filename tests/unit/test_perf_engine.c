@@ -946,3 +946,176 @@ TEST(perf_engine_completes_a_sample_by_the_later_record_of_its_own_thread)
                                  "10/10 cpu-clock 0+0 1 [kernel]+ffffffff81000001\n");
     finish(&r);
 }
+
+TEST(perf_engine_passes_over_the_losses_of_a_group)
+{
+    struct run r;
+    uint64_t words[7] = { 2, 50, 100, 3, 20, 101, 4 }; /* two counters: value, id, lost */
+    struct perf_record sample = { .type = PERF_RECORD_SAMPLE, .pid = 10, .tid = 10, .cpu = -1,
+                                  .time_ns = 1000, .read = { (const unsigned char *)words, 7 } };
+
+    start(&r);
+    pb_attrs(&r.b, &r.e);
+    sample.attr = r.e.attrs.v.v[0];
+    r.e.attrs.v.v[0]->read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+    perf_engine_record(&r.e, &sample);
+    CHECK_EQ(r.profile->sample.n, 2);
+    CHECK_EQ(r.profile->sample.v[0].weight, 50);
+    CHECK_EQ(r.profile->sample.v[1].weight, 20);
+    CHECK_EQ(r.profile->sample.v[1].metric, 2);
+    finish(&r);
+}
+
+TEST(perf_engine_counts_a_sample_without_a_period_as_one)
+{
+    struct run r;
+    struct perf_record sample = { .type = PERF_RECORD_SAMPLE, .pid = 10, .tid = 10, .cpu = -1,
+                                  .time_ns = 5000 };
+
+    start(&r);
+    pb_attrs(&r.b, &r.e);
+    sample.attr = r.e.attrs.v.v[1];
+    perf_engine_record(&r.e, &sample);
+    sample.time_ns = 3000;
+    perf_engine_record(&r.e, &sample);
+    CHECK_EQ(r.profile->sample.v[0].weight, 1);
+    CHECK_EQ(r.e.counts.first_ns, 3000);
+    CHECK_EQ(r.e.counts.last_ns, 5000);
+    finish(&r);
+}
+
+TEST(perf_engine_names_a_process_after_its_main_thread)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 10, 10, 11, 10);
+    pb_comm(&r.b, 6, 10, 11, "worker", false);
+    pb_chain(&r.b, 2000000, 0, CHAIN(CODE + 1));
+    pb_chain(&r.b, 3000000, UINT32_MAX, CHAIN(CODE + 1)); /* all but gone */
+    told(&r, 0);
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[0].name), "prog");
+    CHECK_STR(profile_string(r.profile, r.profile->thread.v[1].name), "worker");
+    CHECK_EQ(r.profile->thread.v[1].start_ns, 5);
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[1].name), "swapper");
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[2].name), "[ended]");
+    finish(&r);
+}
+
+static long command_of(int64_t pid, char *text, size_t cap)
+{
+    static int asked;
+
+    return asked++ ? -1 : snprintf(text, cap, "prog --fast");
+}
+
+TEST(perf_engine_keeps_a_command_line_that_is_no_longer_known)
+{
+    static const struct perf_host host = { .command = command_of };
+    struct run r;
+
+    start(&r);
+    r.e.modules.host = &host;
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_comm(&r.b, 3000000, 10, 10, "other", true);
+    told(&r, 0);
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[0].command), "prog --fast");
+    finish(&r);
+}
+
+TEST(perf_engine_follows_a_file_that_is_mapped_again_at_another_offset)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_map(&r.b, 2500000, 10, CODE, PAGE, 3 * PAGE, PROG);
+    pb_chain(&r.b, 3000000, 10, CHAIN(CODE + 1));
+    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
+                           "10/10 cpu-clock 2000000+1000000 1000000 prog+3001\n");
+    finish(&r);
+}
+
+TEST(perf_engine_takes_a_hypervisor_for_a_kernel)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2000000, .pid = 10, .kernel = true,
+                                         .chain = CHAIN((uint64_t)PERF_CONTEXT_HV, KERNEL(1),
+                                                        MARK_USER, CODE + 1) });
+    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 "
+                           "prog+1001;[kernel]+ffffffff81000001\n");
+    finish(&r);
+}
+
+TEST(perf_engine_prefers_a_page_fault_to_the_disk_it_needs)
+{
+    struct run r;
+
+    start(&r);
+    r.b.attr[1].at_switch = r.b.attr[1].no_metric = true;
+    snprintf(r.e.stacks.kernel_path, sizeof r.e.stacks.kernel_path, "%s",
+             map_of_names("81000000 10 io_schedule\n81000010 10 exc_page_fault\n"
+                          "81000020 10 vfs_read\n"));
+    r.e.stacks.kernel_shift = 0x81000000 - KERNEL(0);
+    start_program(&r, 10);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2999999, .pid = 10, .event = 1, .kernel = true,
+                                         .chain = CHAIN(MARK_KERNEL, KERNEL(8), KERNEL(0x18),
+                                                        KERNEL(0x28), MARK_USER, CODE + 1) });
+    pb_switch(&r.b, 3000000, 10, 10, OUT);
+    pb_switch(&r.b, 3100000, 10, 10, 0);
+    CHECK_STR(told(&r, 9000000), "10/10 wait 3000000+100000 100000 prog+1001 wait=page fault\n");
+    finish(&r);
+}
+
+TEST(perf_engine_keeps_a_wait_that_begins_with_a_sample_and_drops_those_of_ended_threads)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 10, 10, 11, 10);
+    pb_switch(&r.b, 3000000, 10, 10, OUT);
+    pb_chain(&r.b, 3000000, 10, CHAIN(CODE + 1)); /* taken while it left */
+    pb_switch(&r.b, 4000000, 10, 10, 0);
+    pb_exit(&r.b, 5000000, 10, 11);
+    pb_switch(&r.b, 5000001, 10, 11, OUT);
+    pb_switch(&r.b, 5500000, 10, 11, 0);
+    CHECK_STR(told(&r, 9000000),
+              "10/10 cpu-clock 2000000+1000000 1000000 prog+1001\n"
+              "10/10 wait 3000000+1000000 1000000 prog+1001 wait=unknown stack=guessed\n");
+    finish(&r);
+}
+
+/* Another look at the thread may have found it elsewhere. */
+TEST(perf_engine_puts_only_short_waits_where_the_thread_was_seen_to_wait)
+{
+    struct perf_thread *t;
+    struct run r;
+
+    start(&r);
+    pb_attrs(&r.b, &r.e);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_chain(&r.b, 3000000, 10, CHAIN(CODE + 2));
+    pb_feed(&r.b, &r.e, 0);
+    t = perf_process_thread(&r.e.processes, 10, 10);
+    t->block_stack = r.profile->sample.v[0].stack;
+    t->block_word = intern_cstr(&r.in, "futex");
+    for (uint64_t i = 0; i < 2; i++) {
+        struct perf_record s = { .type = PERF_RECORD_SWITCH, .misc = OUT, .pid = 10, .tid = 10,
+                                 .time_ns = 10000000 + i * 10000000 };
+
+        perf_engine_record(&r.e, &s);
+        s.misc = 0;
+        s.time_ns += 2 * PERF_WAIT_LONG_NS - 1 + i;
+        perf_engine_record(&r.e, &s);
+    }
+    CHECK_EQ(r.profile->sample.v[2].stack, r.profile->sample.v[0].stack);
+    CHECK_EQ(r.profile->sample.v[3].stack, r.profile->sample.v[1].stack);
+    finish(&r);
+}

@@ -59,6 +59,17 @@ TEST(view_is_exact_if_its_only_metric_is)
     profile_free(p);
 }
 
+TEST(view_calls_an_unknown_wait_waiting)
+{
+    struct profile *p = build_profile("t main 5\nt main;[unknown] 7\n");
+    struct an_view v = view_of(p, NULL, AN_VIEW_KINDS);
+
+    CHECK_EQ(v.n_kinds, 2);
+    CHECK_STR(v.kind[1], "waiting");
+    an_view_release(&v);
+    profile_free(p);
+}
+
 TEST(report_counts_idle_threads_if_asked)
 {
     struct profile *p = build_profile(pool);
