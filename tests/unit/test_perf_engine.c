@@ -1019,8 +1019,10 @@ TEST(perf_engine_keeps_a_command_line_that_is_no_longer_known)
     r.e.modules.host = &host;
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
     pb_comm(&r.b, 3000000, 10, 10, "other", true);
+    pb_fork(&r.b, 4000000, 20, 10, 20, 10);
     told(&r, 0);
     CHECK_STR(profile_string(r.profile, r.profile->process.v[0].command), "prog --fast");
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[1].command), "prog --fast");
     finish(&r);
 }
 
