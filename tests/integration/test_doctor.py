@@ -57,6 +57,20 @@ class Binaries(Case):
             self.assertIn("unoptimized", binary["verdict"], name)
             self.assertFalse(binary["fast"] or binary["instrumented"], name)
 
+    def test_optimization_is_good_and_its_absence_poor(self):
+        for name, state in (("doctor-instrumented", "good"), ("doctor-O0", "poor")):
+            rows = doctor(workload(name))["binary"]["facts"]
+            self.assertEqual([f["state"] for f in rows if f["key"] == "optimization"], [state], name)
+
+    def test_debug_information_in_a_separate_file_is_found(self):
+        program, debug = self.dir / "prog", self.dir / "prog.debug"
+        run("objcopy", "--only-keep-debug", workload("doctor-instrumented"), debug)
+        run("objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}",
+            workload("doctor-instrumented"), program)
+        rows = doctor(program)["binary"]["facts"]
+        self.assertEqual([f["value"] for f in rows if f["key"] == "debug_info"],
+                         ["in a separate file"])
+
     def test_instrumentation_is_detected(self):
         self.assertIn("sanitizer", facts("doctor-asan")[1]["instrumentation"])
         self.assertIn("-pg", facts("doctor-pg")[1]["instrumentation"])
