@@ -55,12 +55,20 @@ struct result_value result_object(struct result *r)
     return (struct result_value){ .kind = RESULT_OBJECT, .group = new_group(r) };
 }
 
+/* V with text of its own: what a caller passes may live on its stack. */
+static struct result_value keep(struct arena *a, struct result_value v)
+{
+    if (v.kind == RESULT_TEXT)
+        v.s = arena_strndup(a, v.s, strlen(v.s));
+    return v;
+}
+
 static void append(struct result *r, struct result_group *g, const char *key,
                    struct result_value v)
 {
     struct result_member *m = arena_zalloc(&r->arena, sizeof *m);
 
-    *m = (struct result_member){ key, v, NULL };
+    *m = (struct result_member){ key, keep(&r->arena, v), NULL };
     if (g->last)
         g->last->next = m;
     else
@@ -112,7 +120,7 @@ struct result_value result_rows(struct result *r, const struct result_column *co
 
 void result_cell(struct result_table *t, struct result_value v)
 {
-    vec_push(&t->cell, ((struct result_cell){ .value = v }));
+    vec_push(&t->cell, ((struct result_cell){ .value = keep(t->arena, v) }));
 }
 
 void result_show(struct result_table *t, const char *shown)

@@ -3,9 +3,9 @@
  * A result consists of facts (members of the JSON object) and tables.  A column with a title is
  * shown in text; a column with a key is in JSON and CSV.  A cell has a value, and may have a
  * different form for text: "12.3 ms" for 12300000.  Every printer prints all rows, so apply filters
- * and limits before adding them.  Only result_copy() and the *_printf() functions copy text; all
- * other text must live as long as the result.  Start with result_init(), end with
- * result_release().  SPDX-License-Identifier: Apache-2.0 */
+ * and limits before adding them.  Cells and members copy their text; keys, titles and columns
+ * must live as long as the result.  Start with result_init(), end with result_release().
+ *  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TEXT_RESULT_H
 #define FATHOM_TEXT_RESULT_H
 
