@@ -4,6 +4,7 @@
 #include "analyze/an_filter.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,7 @@ static int parse_time(const struct profile *p, const char *text, struct span_ns 
 {
     uint64_t start = profile_start_ns(p);
     double a = 0, b = -1;
+    bool has_dash;
     char *end = (char *)text;
 
     *out = (struct span_ns){ 0, UINT64_MAX };
@@ -169,11 +171,12 @@ static int parse_time(const struct profile *p, const char *text, struct span_ns 
         return 0;
     if (*end != '-')
         a = strtod(text, &end);
-    if (*end == '-' && end[1])
+    has_dash = *end == '-';
+    if (has_dash && end[1])
         b = strtod(end + 1, &end);
-    else if (*end == '-')
+    else if (has_dash)
         end++;
-    if (end == text || *end || !(a >= 0) || (b >= 0 && b < a) || a > 1e9 || b > 1e9)
+    if (!has_dash || *end || !(a >= 0) || (b >= 0 && b < a) || a > 1e9 || b > 1e9)
         return err_set(e, ERR_USAGE, "--time: \"%s\" is not A-B in seconds, such as 1.5-3", text);
     if (!start)
         return err_set(e, ERR_MISSING, "--time: the profile has no times");
@@ -195,6 +198,22 @@ static void mark_tags(const struct profile *p, const char *word, unsigned char *
                      (!word[n] || an_tag_is(p, &p->tag.v[with[set] - 1], word + n + 1));
     free(with);
     free(key);
+}
+
+/* Every word must name a tag that the profile has. */
+static int check_tags(const struct profile *p, const struct opt_list *words, struct err *e)
+{
+    for (size_t i = 0; i < words->n; i++) {
+        size_t n = strcspn(words->v[i], "=");
+        char *key = mem_strndup(words->v[i], n);
+        int rc = n ? an_tags_check(p, key, e)
+                   : err_set(e, ERR_USAGE, "--tag: \"%s\" is not KEY or KEY=VALUE", words->v[i]);
+
+        free(key);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static bool same_key(const char *a, const char *b)
@@ -233,7 +252,27 @@ static bool passes(const struct sample *m, const struct verdict *v)
     unsigned char flags = v->stacks[m->stack];
 
     return v->threads[m->thread] && v->tags[m->tags] && (flags & v->need) == v->need &&
-           !(flags & EXCLUDED) && m->start_ns >= v->time.from && m->start_ns <= v->time.to;
+           !(flags & EXCLUDED);
+}
+
+/* Cut a measured sample to the window; its weight keeps the share of its duration.  A sample that
+ * stands for a period, or that has no duration, is in the window or not.  False: outside. */
+static bool clip(struct sample *m, const struct metric *of, struct span_ns window)
+{
+    uint64_t end = m->start_ns + m->duration_ns, all = m->duration_ns;
+
+    if (!(of->flags & METRIC_EXACT) || !all || end < m->start_ns)
+        return m->start_ns >= window.from && m->start_ns <= window.to;
+    if (end <= window.from || m->start_ns >= window.to)
+        return false;
+    if (m->start_ns < window.from)
+        m->start_ns = window.from;
+    if (end > window.to)
+        end = window.to;
+    m->duration_ns = end - m->start_ns;
+    if (m->duration_ns != all)
+        m->weight = llround((double)m->weight * ((double)m->duration_ns / (double)all));
+    return true;
 }
 
 static int drop_others(struct profile *p, const struct verdict *v, struct err *e)
@@ -241,7 +280,8 @@ static int drop_others(struct profile *p, const struct verdict *v, struct err *e
     size_t kept = 0;
 
     for (size_t i = 0; i < p->sample.n; i++)
-        if (passes(&p->sample.v[i], v))
+        if (passes(&p->sample.v[i], v) &&
+            clip(&p->sample.v[i], &p->metric.v[p->sample.v[i].metric - 1], v->time))
             p->sample.v[kept++] = p->sample.v[i];
     if (!kept && p->sample.n)
         return err_set(e, ERR_MISSING, "no samples match the filters");
@@ -264,8 +304,8 @@ int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e)
 
     if (is_empty(f))
         return 0;
-    if (parse_time(p, f->time, &v.time, e) == 0 && compile(&wanted, &f->function, e) == 0 &&
-        compile(&unwanted, &f->exclude, e) == 0) {
+    if (parse_time(p, f->time, &v.time, e) == 0 && check_tags(p, &f->tag, e) == 0 &&
+        compile(&wanted, &f->function, e) == 0 && compile(&unwanted, &f->exclude, e) == 0) {
         v.threads = threads = pick_threads(p, f);
         functions = judge_functions(p, &wanted, &unwanted);
         frames = judge_frames(p, f, functions);

@@ -54,18 +54,9 @@ static int parse_level(struct an_levels *l, const char *word, size_t n, struct e
 
 int an_levels_check(const struct an_levels *l, const struct profile *p, struct err *e)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        struct buf keys = { 0 };
-        bool known = l->by[i] != AN_BY_TAG || an_tags_keys(p, l->key[i], &keys);
-
-        if (!known) {
-            err_set(e, ERR_MISSING, "the profile has no tag \"%s\"", l->key[i]);
-            err_hint(e, "it has: %s", keys.n ? buf_text(&keys) : "none");
-        }
-        buf_release(&keys);
-        if (!known)
+    for (size_t i = 0; i < l->n; i++)
+        if (l->by[i] == AN_BY_TAG && an_tags_check(p, l->key[i], e) < 0)
             return -1;
-    }
     return 0;
 }
 

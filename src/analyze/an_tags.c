@@ -19,9 +19,10 @@ uint32_t *an_tags_with(const struct profile *p, const char *key)
     return with;
 }
 
-bool an_tags_keys(const struct profile *p, const char *key, struct buf *all)
+int an_tags_check(const struct profile *p, const char *key, struct err *e)
 {
     struct umap seen = { 0 };
+    struct buf all = { 0 };
     bool found = false;
 
     for (size_t i = 0; i < p->tag.n; i++) {
@@ -31,10 +32,15 @@ bool an_tags_keys(const struct profile *p, const char *key, struct buf *all)
             continue;
         umap_put(&seen, p->tag.v[i].key, 1);
         found |= strcmp(own, key) == 0;
-        buf_printf(all, "%s%s", all->n ? ", " : "", own);
+        buf_printf(&all, "%s%s", all.n ? ", " : "", own);
+    }
+    if (!found) {
+        err_set(e, ERR_MISSING, "the profile has no tag \"%s\"", key);
+        err_hint(e, "it has: %s", all.n ? buf_text(&all) : "none");
     }
     umap_release(&seen);
-    return found;
+    buf_release(&all);
+    return found ? 0 : -1;
 }
 
 void an_tag_value(const struct profile *p, const struct tag *t, struct buf *out)

@@ -13,8 +13,8 @@
 /* Return, by tag set id, the pair with KEY as an id of P->tag, 0 when the set has none ([0] is
  * always 0).  The caller frees the array. */
 uint32_t *an_tags_with(const struct profile *p, const char *key);
-/* Does any set have KEY?  Append all existing keys to ALL, separated by commas. */
-bool an_tags_keys(const struct profile *p, const char *key, struct buf *all);
+/* Fail with ERR_MISSING, and the keys of P as the hint, when no tag set has KEY. */
+int an_tags_check(const struct profile *p, const char *key, struct err *e);
 /* Append the value of a pair to OUT as text, "futex" or "64 bytes". */
 void an_tag_value(const struct profile *p, const struct tag *t, struct buf *out);
 /* Is VALUE the value of the pair?  The unit of a number is optional. */

@@ -5,7 +5,7 @@
  * different form for text: "12.3 ms" for 12300000.  Every printer prints all rows, so apply filters
  * and limits before adding them.  Cells and members copy their text; keys, titles and columns
  * must live as long as the result.  Start with result_init(), end with result_release().
- *  SPDX-License-Identifier: Apache-2.0 */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TEXT_RESULT_H
 #define FATHOM_TEXT_RESULT_H
 

@@ -267,6 +267,43 @@ TEST(an_filter_keeps_matching_samples)
     CHECK_EQ(weight_after((struct an_filter){ .time = "-0.5" }, &code), 70);
 }
 
+/* A wait from 1 s to 3 s, and a timer sample that begins at 1 s. */
+static int64_t weight_of_window(const char *window, uint32_t metric)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+    struct an_view v = an_view_of(p, metric);
+    struct err e = { 0 };
+    int64_t w;
+
+    sink_string(s, "wait", 4);
+    sink_string(s, "ns", 2);
+    sink_meta(s, "start_ns", "1000");
+    sink_metric(s, &(struct metric){ .name = 1, .unit = 2, .flags = METRIC_EXACT | METRIC_OFF_CPU });
+    sink_metric(s, &(struct metric){ .name = 2, .unit = 2, .period = 2000000000 });
+    for (uint32_t i = 1; i <= 2; i++)
+        sink_sample(s, &(struct sample){ .start_ns = 1000001000, .duration_ns = 2000000000,
+                                         .metric = i, .cpu = -1, .weight = 2000000000,
+                                         .count = 1 });
+    CHECK_EQ(sink_end(s, &e), 0);
+    w = an_filter_apply(p, &(struct an_filter){ .time = window }, &e) < 0 ? -1
+                                                                         : an_sum_of(&v).weight;
+    profile_free(p);
+    return w;
+}
+
+TEST(an_filter_clips_measured_samples_to_the_window)
+{
+    CHECK_EQ(weight_of_window("1.5-2", 1), 500000000);
+    CHECK_EQ(weight_of_window("2-", 1), 1000000000);
+    CHECK_EQ(weight_of_window("-1.25", 1), 250000000);
+    CHECK_EQ(weight_of_window("0.5-9", 1), 2000000000);
+    CHECK_EQ(weight_of_window("-1", 1), 0);
+    CHECK_EQ(weight_of_window("-1", 2), 2000000000);
+    CHECK_EQ(weight_of_window("1.5-2", 2), 0);
+    CHECK_EQ(weight_of_window("3-4", 1), -1);
+}
+
 TEST(an_filter_refuses_invalid_values)
 {
     enum err_code code;
@@ -276,6 +313,12 @@ TEST(an_filter_refuses_invalid_values)
     CHECK_EQ(weight_after((struct an_filter){ .time = "soon" }, &code), -1);
     CHECK_EQ(code, ERR_USAGE);
     CHECK_EQ(weight_after((struct an_filter){ .time = "3-2" }, &code), -1);
+    CHECK_EQ(weight_after((struct an_filter){ .time = "5" }, &code), -1);
+    CHECK_EQ(code, ERR_USAGE);
+    CHECK_EQ(weight_after((struct an_filter){ .tag = { { "=x" }, 1 } }, &code), -1);
+    CHECK_EQ(code, ERR_USAGE);
+    CHECK_EQ(weight_after((struct an_filter){ .tag = { { "color=red" }, 1 } }, &code), -1);
+    CHECK_EQ(code, ERR_MISSING);
     CHECK_EQ(weight_after((struct an_filter){ .thread = { { "none" }, 1 } }, &code), -1);
     CHECK_EQ(code, ERR_MISSING);
 }

@@ -124,7 +124,7 @@ TEST(tags_filter_samples)
     CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "size=6" }, .n = 1 } }), 0);
     CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "life=long" }, .n = 1 } }), 1);
     CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "life" }, .n = 1 } }), 3);
-    CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "lif" }, .n = 1 } }), 0);
+    CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "life=lon" }, .n = 1 } }), 0);
     /* values of one key are alternatives; all keys must match */
     CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "life=long", "life=short" }, .n = 2 } }), 3);
     CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "life=long", "size=64" }, .n = 2 } }), 0);
