@@ -67,7 +67,7 @@ static void close_call(struct sweep *s)
     const struct call *c = &s->calls->v.v[o->call];
     struct sample m = { .start_ns = c->start_ns, .duration_ns = o->end - c->start_ns,
                         .thread = c->thread, .stack = o->stack, .metric = s->metric, .cpu = -1,
-                        .count = 1 };
+                        .count = 1, .tags = c->tags };
 
     m.weight = o->self_ns > INT64_MAX ? INT64_MAX : (int64_t)o->self_ns;
     if (m.weight)

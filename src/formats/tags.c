@@ -1,6 +1,8 @@
 /* tags.c - see tags.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/tags.h"
 
+enum { STEPS_MOST = 4 * TAGS_MOST };
+
 static bool is_in(const struct tag *const *v, size_t n, uint32_t key)
 {
     for (size_t i = 0; i < n; i++)
@@ -9,11 +11,13 @@ static bool is_in(const struct tag *const *v, size_t n, uint32_t key)
     return false;
 }
 
+/* The steps are bounded as well: a set may repeat one key a million times. */
 size_t tags_of(const struct profile *p, uint32_t set, const struct tag **out)
 {
     size_t n = 0;
 
-    for (; set && n < TAGS_MOST; set = p->tag.v[set - 1].parent) {
+    for (size_t step = 0; set && n < TAGS_MOST && step < STEPS_MOST;
+         step++, set = p->tag.v[set - 1].parent) {
         const struct tag *t = &p->tag.v[set - 1];
 
         if (!is_in(out, n, t->key))

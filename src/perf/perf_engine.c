@@ -237,12 +237,12 @@ static void on_deferred(struct perf_engine *e, const struct perf_record *r)
     size_t kept = 0;
 
     for (size_t i = 0; i < e->deferred.n; i++) {
-        struct perf_deferred d = e->deferred.v[i];
+        struct perf_deferred *d = &e->deferred.v[i];
 
-        if (d.cookie == r->cookie && d.r.tid == r->tid)
-            complete(e, &d, &r->chain);
-        else
-            e->deferred.v[kept++] = d;
+        if (d->cookie == r->cookie && d->r.tid == r->tid)
+            complete(e, d, &r->chain);
+        else if (kept++ != i)
+            e->deferred.v[kept - 1] = *d;
     }
     e->deferred.n = kept;
 }
