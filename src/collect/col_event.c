@@ -8,64 +8,21 @@
 #include <string.h>
 
 #include "base/map.h"
-
-enum { HW = PERF_TYPE_HARDWARE, SW = PERF_TYPE_SOFTWARE, CACHE = PERF_TYPE_HW_CACHE };
-#define CACHE_ID(what, op, result)                                      \
-    (PERF_COUNT_HW_CACHE_##what | PERF_COUNT_HW_CACHE_OP_##op << 8 |    \
-     PERF_COUNT_HW_CACHE_RESULT_##result << 16)
-
-static const struct known {
-    const char *name, *other;
-    uint32_t type;
-    uint64_t config;
-} known[] = {
-    { "cpu-clock", "cpu", SW, PERF_COUNT_SW_CPU_CLOCK },
-    { "task-clock", NULL, SW, PERF_COUNT_SW_TASK_CLOCK },
-    { "page-faults", "faults", SW, PERF_COUNT_SW_PAGE_FAULTS },
-    { "minor-faults", NULL, SW, PERF_COUNT_SW_PAGE_FAULTS_MIN },
-    { "major-faults", NULL, SW, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
-    { "context-switches", "cs", SW, PERF_COUNT_SW_CONTEXT_SWITCHES },
-    { "cpu-migrations", "migrations", SW, PERF_COUNT_SW_CPU_MIGRATIONS },
-    { "alignment-faults", NULL, SW, PERF_COUNT_SW_ALIGNMENT_FAULTS },
-    { "emulation-faults", NULL, SW, PERF_COUNT_SW_EMULATION_FAULTS },
-    { "cycles", "cpu-cycles", HW, PERF_COUNT_HW_CPU_CYCLES },
-    { "instructions", NULL, HW, PERF_COUNT_HW_INSTRUCTIONS },
-    { "cache-references", NULL, HW, PERF_COUNT_HW_CACHE_REFERENCES },
-    { "cache-misses", NULL, HW, PERF_COUNT_HW_CACHE_MISSES },
-    { "branches", "branch-instructions", HW, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
-    { "branch-misses", NULL, HW, PERF_COUNT_HW_BRANCH_MISSES },
-    { "bus-cycles", NULL, HW, PERF_COUNT_HW_BUS_CYCLES },
-    { "ref-cycles", NULL, HW, PERF_COUNT_HW_REF_CPU_CYCLES },
-    { "stalled-cycles-frontend", NULL, HW, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND },
-    { "stalled-cycles-backend", NULL, HW, PERF_COUNT_HW_STALLED_CYCLES_BACKEND },
-    { "L1-dcache-loads", NULL, CACHE, CACHE_ID(L1D, READ, ACCESS) },
-    { "L1-dcache-load-misses", NULL, CACHE, CACHE_ID(L1D, READ, MISS) },
-    { "L1-icache-load-misses", NULL, CACHE, CACHE_ID(L1I, READ, MISS) },
-    { "LLC-loads", NULL, CACHE, CACHE_ID(LL, READ, ACCESS) },
-    { "LLC-load-misses", NULL, CACHE, CACHE_ID(LL, READ, MISS) },
-    { "dTLB-load-misses", NULL, CACHE, CACHE_ID(DTLB, READ, MISS) },
-    { "iTLB-load-misses", NULL, CACHE, CACHE_ID(ITLB, READ, MISS) },
-};
+#include "perf/perf_event.h"
 
 static bool find_known(const char *name, struct col_event *ev)
 {
-    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        const struct known *k = &known[i];
+    const struct perf_event *known = perf_event_find(name, strlen(name));
 
-        if (strcmp(name, k->name) != 0 && (!k->other || strcmp(name, k->other) != 0))
-            continue;
-        ev->type = k->type;
-        ev->config = k->config;
-        ev->is_hardware = k->type != SW;
-        ev->is_clock = k->type == SW && (k->config == PERF_COUNT_SW_CPU_CLOCK ||
-                                         k->config == PERF_COUNT_SW_TASK_CLOCK);
-        if (ev->is_clock) {
-            ev->unit = "ns";
-            snprintf(ev->name, sizeof ev->name, "cpu");
-        }
-        return true;
-    }
-    return false;
+    if (!known)
+        return false;
+    ev->type = known->type;
+    ev->config = known->config;
+    ev->is_hardware = known->type != PERF_TYPE_SOFTWARE;
+    ev->is_clock = perf_event_is_clock(known->type, known->config);
+    if (ev->is_clock)
+        snprintf(ev->name, sizeof ev->name, "%s", known->name);
+    return true;
 }
 
 /* rNNN: a raw event number of the CPU's PMU, in hexadecimal. */
@@ -135,7 +92,7 @@ static int parse_one(const char *text, size_t n, struct col_event *ev, struct er
                        (int)(n > 40 ? 40 : n), text);
     memcpy(name, text, n);
     name[n] = 0;
-    *ev = (struct col_event){ .unit = "events" };
+    *ev = (struct col_event){ 0 };
     snprintf(ev->name, sizeof ev->name, "%s", name);
     slash = strchr(name, '/');
     if (slash && name[n - 1] == '/' && slash != name + n - 1) {
@@ -184,6 +141,6 @@ int col_event_parse(const char *list, struct col_events *events, struct err *e)
 
 struct col_event col_event_clock(void)
 {
-    return (struct col_event){ .name = "cpu", .unit = "ns", .type = SW,
+    return (struct col_event){ .name = "cpu-clock", .type = PERF_TYPE_SOFTWARE,
                                .config = PERF_COUNT_SW_CPU_CLOCK, .is_clock = true };
 }

@@ -11,8 +11,7 @@
 #include "base/mem.h"
 
 struct col_event {
-    char name[64]; /* of the metric: "cpu" for the clocks, else as typed */
-    const char *unit;
+    char name[64]; /* as typed, an alias of a clock replaced by its name */
     uint32_t type;
     uint64_t config, config1, config2;
     bool is_clock;      /* counts nanoseconds: the period is fixed */

@@ -36,20 +36,12 @@ static int open_counter(const struct col_event *ev, pid_t pid, bool no_kernel)
     return (int)syscall(SYS_perf_event_open, &a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* A clock's metric is called "cpu"; here it stands beside user and system time. */
-static const char *name_of(const struct col_event *ev)
-{
-    if (strcmp(ev->name, "cpu") != 0)
-        return ev->name;
-    return ev->config == PERF_COUNT_SW_TASK_CLOCK ? "task-clock" : "cpu-clock";
-}
-
 static int open_best(const struct col_event *ev, pid_t pid, struct usage_counter *c)
 {
     int fd = open_counter(ev, pid, false);
 
     *c = (struct usage_counter){ .is_clock = ev->is_clock, .is_hardware = ev->is_hardware };
-    snprintf(c->name, sizeof c->name, "%s", name_of(ev));
+    snprintf(c->name, sizeof c->name, "%s", ev->name);
     if (fd < 0 && (errno == EACCES || errno == EPERM)) {
         fd = open_counter(ev, pid, true);
         c->user_only = fd >= 0;

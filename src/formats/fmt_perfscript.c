@@ -1,18 +1,19 @@
-/* fmt_perfscript.c - import of `perf script` text.
+/* fmt_perfscript.c - import the text output of `perf script`.
  *
  *     comm  pid/tid [cpu] seconds.fraction:  period event:
  *             address symbol+0xoffset (module)
  *             ...                               leaf first; a blank line ends the sample
  *
- * All but the name may be missing (perf script -F); without call chains the address stands behind
- * the event.  The name may hold spaces, so that a line is read from its time backwards.  Lines of
- * frames repeat: each distinct text is taken apart once.  SPDX-License-Identifier: Apache-2.0 */
+ * All fields but the name may be missing (perf script -F); without call chains the address follows
+ * the event.  The name may contain spaces, so a line is parsed backwards from its time.  Lines of
+ * frames repeat: each distinct line is parsed once.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/formats.h"
 #include "formats/pages.h"
 #include "formats/textscan.h"
+#include "perf/perf_event.h"
 #include "profile/intern.h"
 
 enum { LOOK_BYTES = 1 << 16, MAX_HEAD = 1024 };
@@ -33,14 +34,14 @@ struct importer {
     struct index texts; /* of frame lines */
     VEC(struct scan_text) text;
     struct umap thread_of, process_of, metric_of;
-    VEC(uint32_t) frame;           /* of the sample at hand, leaf first */
+    VEC(uint32_t) frame;           /* of the current sample, leaf first */
     VEC(struct scan_text) inlined; /* lines before the frame they were inlined into */
     struct sample m;
-    bool in_sample;
+    bool in_sample, has_clock_metric;
     uint64_t samples;
 };
 
-/* "1234.567890" with the colon behind it, as nanoseconds. */
+/* Parse "1234.567890", the word before a colon, to nanoseconds. */
 static bool read_time(struct scan_text t, uint64_t *ns)
 {
     uint64_t s, fraction = 0;
@@ -57,7 +58,7 @@ static bool read_time(struct scan_text t, uint64_t *ns)
     return true;
 }
 
-/* Cut the last word off T. */
+/* Remove and return the last word of T. */
 static struct scan_text last_word(struct scan_text *t)
 {
     struct scan_text w;
@@ -72,7 +73,7 @@ static struct scan_text last_word(struct scan_text *t)
     return w;
 }
 
-/* What stands before the time: name, pid/tid, [cpu]. */
+/* Parse the fields before the time: name, pid/tid, [cpu]. */
 static bool read_who(struct scan_text who, struct head *h)
 {
     struct scan_text w = last_word(&who);
@@ -102,7 +103,7 @@ static bool is_number(struct scan_text t, uint64_t *x)
     return scan_u64(&t, x) && !t.n;
 }
 
-/* What stands behind it: period, event, perhaps an address; or nothing. */
+/* Parse the fields after the time: period, event and address, all optional. */
 static bool read_what(struct scan_text t, struct head *h)
 {
     struct scan_text w = scan_word(&t);
@@ -158,7 +159,7 @@ static bool read_head_without_time(struct scan_text line, struct head *h)
     return read_who(line, h);
 }
 
-/* Only a name and perhaps numbers of who, when a line of a frame follows in REST. */
+/* A line with only a name and optional pid, tid and cpu, if a frame follows in REST. */
 static bool read_bare_head(struct scan_text line, struct scan_text rest, struct head *h)
 {
     struct scan_text who = line;
@@ -176,12 +177,12 @@ static bool read_bare_head(struct scan_text line, struct scan_text rest, struct 
     return line.n > 0;
 }
 
-struct parts { /* of a frame's line, behind the address */
+struct parts { /* of a frame's line, after the address */
     struct scan_text symbol, module;
     bool inlined;
 };
 
-/* Where the bracket opens that T ends with; 0 when there is none. */
+/* Position of the opening bracket that matches the last character of T; 0 when there is none. */
 static size_t last_bracket(struct scan_text t)
 {
     size_t at = t.n;
@@ -196,8 +197,8 @@ static size_t last_bracket(struct scan_text t)
     return 0;
 }
 
-/* "symbol+0x1f (/usr/lib/x.so)"; both may hold spaces and brackets. */
-static struct parts take_apart(struct scan_text t)
+/* "symbol+0x1f (/usr/lib/x.so)"; both may contain spaces and brackets. */
+static struct parts parse_parts(struct scan_text t)
 {
     struct parts p = { .symbol = t };
     size_t at;
@@ -243,11 +244,11 @@ static struct location place_of(struct importer *im, struct parts p, uint32_t mo
     return (struct location){ intern_function(&im->in, &f), 0 };
 }
 
-/* A frame with the calls that were inlined into it, which stand above it, innermost first. */
+/* Define a frame with the calls inlined into it, whose lines precede it, innermost first. */
 static uint32_t define_frame(struct importer *im, struct scan_text text)
 {
     enum { MAX_CHAIN = 64 };
-    struct parts p = take_apart(text);
+    struct parts p = parse_parts(text);
     uint32_t module = module_of(im, p.module);
     bool kernel = module && im->in.module.v[module - 1].kind == MODULE_KERNEL;
     struct location chain[MAX_CHAIN];
@@ -256,14 +257,14 @@ static uint32_t define_frame(struct importer *im, struct scan_text text)
 
     chain[n++] = place_of(im, p, module);
     for (size_t i = im->inlined.n; i-- && n < MAX_CHAIN;)
-        chain[n++] = place_of(im, take_apart(im->inlined.v[i]), module);
+        chain[n++] = place_of(im, parse_parts(im->inlined.v[i]), module);
     vec_push(&im->text, ((struct scan_text){ NULL, 0 }));
     sink_frame(im->out, &f);
     sink_resolve(im->out, (uint32_t)im->text.n, chain, n);
     return (uint32_t)im->text.n;
 }
 
-/* KEY is all text that decides about the frame: its own line, or with those above it. */
+/* KEY is all text that defines the frame: its line, with the inlined lines before it. */
 static uint32_t frame_of(struct importer *im, struct scan_text key, struct scan_text text)
 {
     uint64_t h = hash_bytes(key.s, key.n);
@@ -303,7 +304,7 @@ static void frame_line(struct importer *im, struct scan_text line)
 
     scan_space(&line);
     if (!im->in_sample || !scan_hex(&line, &address) || !line.n || *line.s != ' ') {
-        return; /* a source line, or something of another tool */
+        return; /* a source line, or output of another tool */
     }
     scan_drop(&line, 1);
     take_frame(im, line);
@@ -328,6 +329,7 @@ static uint32_t thread_of(struct importer *im, const struct head *h)
     return id;
 }
 
+/* Modifiers may follow the name: "cpu-clock:u". */
 static bool is_clock(struct scan_text event)
 {
     return scan_starts(event, "cpu-clock") || scan_starts(event, "task-clock");
@@ -335,16 +337,20 @@ static bool is_clock(struct scan_text event)
 
 static uint32_t metric_of(struct importer *im, const struct head *h)
 {
-    struct scan_text event = h->event;
-    uint32_t name = intern_string(&im->in, event.s, event.n);
-    uint32_t id = umap_find(&im->metric_of, name);
-    const char *unit = !h->has_period ? "samples" : is_clock(event) ? "ns" : "events";
+    uint32_t event = intern_string(&im->in, h->event.s, h->event.n);
+    uint32_t id = umap_find(&im->metric_of, event);
+    bool is_time = h->has_period && is_clock(h->event);
+    const char *unit = !h->has_period ? "samples" : is_time ? "ns" : "events";
+    struct metric m = { .name = event, .unit = intern_cstr(&im->in, unit) };
 
     if (id)
         return id;
-    id = intern_metric(&im->in, &(struct metric){ .name = name,
-                                                  .unit = intern_cstr(&im->in, unit) });
-    umap_put(&im->metric_of, name, id);
+    if (is_time && !im->has_clock_metric) { /* as the recorder calls it */
+        m.name = intern_cstr(&im->in, PERF_CPU_METRIC);
+        im->has_clock_metric = true;
+    }
+    id = intern_metric(&im->in, &m);
+    umap_put(&im->metric_of, event, id);
     return id;
 }
 
@@ -364,8 +370,8 @@ static void end_sample(struct importer *im)
     vec_clear(&im->inlined);
 }
 
-/* Behind the event, without a call chain: perhaps other numbers, an address, its symbol and
- * module, perhaps numbers again. */
+/* Without a call chain, the frame follows the event: optional numbers, an address, its symbol and
+ * module, optional numbers. */
 static void frame_in_head(struct importer *im, struct scan_text t)
 {
     for (struct scan_text more = t;; t = more) {
@@ -406,8 +412,8 @@ static void head_line(struct importer *im, struct scan_text line, struct scan_te
     frame_in_head(im, h.rest);
 }
 
-/* A frame's line begins with a tab; one of a text whose tabs were lost, with spaces, as does a
- * sample's when the name is set to the right. */
+/* The line of a frame begins with a tab, or with spaces if tabs were converted.  The line of a
+ * sample also begins with spaces if the name is right-aligned. */
 static void take_line(struct importer *im, struct scan_text line, struct scan_text rest)
 {
     struct head h;
@@ -449,7 +455,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
-/* The first line that is no comment must be a sample's first or another record's. */
+/* The first line that is not a comment must start a sample or another record. */
 static int recognize(const struct import_input *in)
 {
     struct scan_text rest = scan_of(in->data, in->size < LOOK_BYTES ? in->size : LOOK_BYTES);

@@ -1,9 +1,10 @@
-/* perfdata_file.c - what a perf.data says of itself: events, build ids, machine.
+/* perfdata_file.c - read the description in a perf.data: events, build ids, machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "formats/perfdata.h"
+#include "perf/perf_event.h"
 
 #define MAGIC "PERFILE2"
 #define MAGIC_SWAPPED "2ELIFREP"
@@ -21,7 +22,7 @@ enum {
     PIPE_HEADER = 16,
     FILE_HEADER = 104,
     ATTR_MIN = 64,     /* the first version of struct perf_event_attr */
-    ATTR_MAX = 4096,   /* as the kernel itself limits it: one page */
+    ATTR_MAX = 4096,   /* the kernel's limit: one page */
     MAX_ATTRS = 65536,
     BUILD_ID_AREA = 24,
     MISC_BUILD_ID_SIZE = 1 << 15,
@@ -29,28 +30,22 @@ enum {
 
 enum { ATTR_FREQ = 10, ATTR_SAMPLE_ID_ALL = 18, ATTR_SWITCHES = 26 }; /* bits of the flags */
 enum { UPDATE_UNIT = 0, UPDATE_SCALE = 1, UPDATE_NAME = 2 };
+
 bool perfdata_is(const void *data, size_t n)
 {
     return n >= 8 && (memcmp(data, MAGIC, 8) == 0 || memcmp(data, MAGIC_SWAPPED, 8) == 0 ||
                       memcmp(data, MAGIC_OLD, 8) == 0);
 }
 
-/* A general name, for events that the file does not name. */
+/* A generic name, for events that the file does not name. */
 static const char *general_name(const struct perf_attr *a)
 {
-    static const char *const hardware[] = { "cycles",       "instructions",  "cache-references",
-                                            "cache-misses", "branches",      "branch-misses",
-                                            "bus-cycles" };
-    static const char *const software[] = { "cpu-clock", "task-clock", "page-faults",
-                                            "context-switches", "cpu-migrations",
-                                            "minor-faults", "major-faults" };
     static const char *const types[] = { "hardware", "software", "tracepoint", "cache", "raw",
                                          "breakpoint" };
+    const struct perf_event *known = perf_event_of(a->type, a->config);
 
-    if (a->type == PERF_TYPE_HARDWARE && a->config < ARRAY_LEN(hardware))
-        return hardware[a->config];
-    if (a->type == PERF_TYPE_SOFTWARE && a->config < ARRAY_LEN(software))
-        return software[a->config];
+    if (known)
+        return known->name;
     return a->type < ARRAY_LEN(types) ? types[a->type] : "event";
 }
 
@@ -61,7 +56,7 @@ static struct perf_attr read_attr(struct cursor c)
     uint64_t flags;
 
     a.type = cur_u32(&c);
-    cur_u32(&c); /* its own size: the caller's is the one to trust */
+    cur_u32(&c); /* its size field; the size of C is used instead */
     a.config = cur_u64(&c);
     a.period = cur_u64(&c);
     a.sample_type = cur_u64(&c);
@@ -72,8 +67,7 @@ static struct perf_attr read_attr(struct cursor c)
     a.regs_user = cur_left(&c) >= 8 ? cur_u64(&c) : 0;
     a.is_frequency = flags >> ATTR_FREQ & 1;
     a.has_trailer = flags >> ATTR_SAMPLE_ID_ALL & 1;
-    a.is_clock = a.type == PERF_TYPE_SOFTWARE && (a.config == PERF_COUNT_SW_CPU_CLOCK ||
-                                                  a.config == PERF_COUNT_SW_TASK_CLOCK);
+    a.is_clock = perf_event_is_clock(a.type, a.config);
     a.at_switch = a.type == PERF_TYPE_SOFTWARE && a.config == PERF_COUNT_SW_CONTEXT_SWITCHES &&
                   flags >> ATTR_SWITCHES & 1;
     a.name = general_name(&a);
@@ -115,7 +109,7 @@ static int read_attrs(struct perf_file *f, struct cursor whole, struct cursor ta
                       uint64_t entry, struct err *e)
 {
     if (entry < ATTR_MIN + 16 || entry > ATTR_MAX)
-        return err_set(e, ERR_FORMAT, "perf.data with event descriptions of %llu bytes",
+        return err_set(e, ERR_FORMAT, "unsupported perf.data: event descriptions of %llu bytes",
                        (unsigned long long)entry);
     while (cur_left(&table) >= entry && n_attrs(f) < MAX_ATTRS) {
         struct cursor attr = cur_sub(&table, entry - 16), ids = whole;
@@ -204,7 +198,7 @@ void perfdata_add_build_id(struct perf_file *f, uint16_t misc, struct cursor bod
                                  misc & MISC_BUILD_ID_SIZE && id[20] <= 20 ? id[20] : 20);
 }
 
-static void know_arch(struct perf_file *f, const char *arch)
+static void set_arch(struct perf_file *f, const char *arch)
 {
     f->arch = arch;
     if (strcmp(arch, "aarch64") == 0)
@@ -227,7 +221,7 @@ void perfdata_add_feature(struct perf_file *f, uint64_t feature, struct cursor c
         perfdata_host_kernel(f);
         break;
     case FEATURE_ARCH:
-        know_arch(f, feature_string(f, &c));
+        set_arch(f, feature_string(f, &c));
         break;
     case FEATURE_CPUDESC:
         f->cpu = feature_string(f, &c);
@@ -279,7 +273,7 @@ static int open_file(struct perf_file *f, struct cursor whole, struct cursor c, 
     const unsigned char *bits;
     struct cursor attrs = whole;
 
-    cur_skip(&c, 16); /* event types: long gone */
+    cur_skip(&c, 16); /* event types: obsolete */
     bits = cur_bytes(&c, FEATURE_BITS / 8);
     if (!bits)
         return err_set(e, ERR_FORMAT, "perf.data is truncated in its header");
@@ -313,19 +307,19 @@ int perfdata_open(struct perf_file *f, struct perf_engine *engine, const void *d
     f->engine = engine;
     f->host = f->release = f->arch = f->cpu = f->command = "";
     if (magic && memcmp(magic, MAGIC_SWAPPED, 8) == 0) {
-        err_set(e, ERR_FORMAT, "perf.data of a machine with another byte order");
-        err_hint(e, "run perf script on such a machine and import its output");
+        err_set(e, ERR_FORMAT, "perf.data from a machine with another byte order");
+        err_hint(e, "run perf script on that machine and import its output");
         return -1;
     }
     if (!magic || memcmp(magic, MAGIC, 8) != 0)
-        return err_set(e, ERR_FORMAT, "perf.data of perf 2.6.38 or older");
+        return err_set(e, ERR_FORMAT, "unsupported perf.data: written by perf 2.6.38 or older");
     size = cur_u64(&c);
     if (size == PIPE_HEADER) {
         f->data = c;
         return c.failed ? err_set(e, ERR_FORMAT, "perf.data is truncated in its header") : 0;
     }
     if (size < FILE_HEADER || size > ATTR_MAX)
-        return err_set(e, ERR_FORMAT, "perf.data with a header of %llu bytes",
+        return err_set(e, ERR_FORMAT, "unsupported perf.data: a header of %llu bytes",
                        (unsigned long long)size);
     return open_file(f, whole, c, e);
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "perf/perf_event.h"
+
 enum { MOST_DEFERRED = 65536 };
 
 #if defined(__aarch64__)
@@ -83,13 +85,23 @@ void perf_engine_id(struct perf_engine *e, uint64_t id, uint32_t number)
     umap_put(&e->attrs.of_id, id, number + 1);
 }
 
+/* The first clock measures "cpu", whoever wrote the records; further ones keep their names. */
+static const char *metric_name(struct perf_engine *e, const struct perf_attr *a)
+{
+    if (a->is_clock && !e->has_clock_metric) {
+        e->has_clock_metric = true;
+        return PERF_CPU_METRIC;
+    }
+    return a->name ? a->name : "event";
+}
+
 uint32_t perf_engine_metric(struct perf_engine *e, struct perf_attr *a)
 {
     struct metric m = { 0 };
 
     if (a->metric)
         return a->metric;
-    m.name = intern_cstr(e->in, a->name ? a->name : "event");
+    m.name = intern_cstr(e->in, metric_name(e, a));
     m.unit = intern_cstr(e->in, a->is_clock ? "ns" : "events");
     if (a->is_clock)
         m.about = intern_cstr(e->in, "time running on a CPU");

@@ -39,6 +39,7 @@ struct perf_engine {
     struct perf_stacks stacks;
     struct perf_waits waits;
     struct perf_counts counts;
+    bool has_clock_metric; /* an event has taken the name PERF_CPU_METRIC */
     VEC(struct perf_deferred) deferred; /* samples whose user part follows in a later record */
     struct umap group_at;               /* sample id -> index in group_value + 1 */
     VEC(uint64_t) group_value;          /* last value of each counter of a group */

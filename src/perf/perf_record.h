@@ -29,7 +29,7 @@ struct perf_attr { /* an event: the layout of its records, and its metric */
     bool is_clock;     /* the period is nanoseconds */
     bool at_switch;    /* samples are taken when a thread leaves its CPU and show why it waits */
     bool no_metric;    /* samples are used for nothing else */
-    const char *name;  /* of the metric; must outlive the engine */
+    const char *name;  /* must outlive the engine */
     uint32_t metric;   /* id in the sink, 0 until first used */
     uint64_t samples, weight; /* so far */
 };

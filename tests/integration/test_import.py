@@ -234,7 +234,7 @@ class Texts(Case):
     def test_perf_script_lines(self):
         path = GOOD / "perf-script/fp.txt"
         p = everything(path)
-        self.assertEqual([m["name"] for m in p["metrics"]], ["cpu-clock", "cycles:u"])
+        self.assertEqual([m["name"] for m in p["metrics"]], ["cpu", "cycles:u"])
         self.assertEqual([t["name"] for t in p["threads"]], ["demo prog", "demo prog"])
         self.assertEqual([t["tid"] for t in p["threads"]], [1235, 1236])
         self.assertEqual(p["samples"]["start_ns"],

@@ -5,6 +5,7 @@
 #include "collect/col_proc.h"
 #include "collect/col_ring.h"
 #include "collect/collect.h"
+#include "perf/perf_event.h"
 #include "test.h"
 
 /* --- events --- */
@@ -17,7 +18,7 @@ TEST(col_event_parses_names_modifiers_and_raw_numbers)
     CHECK_EQ(col_event_parse("cpu-clock,page-faults:u,r1c2,cycles:k", &ev, &e), 0);
     CHECK_EQ(ev.n, 4);
     CHECK(ev.v[0].is_clock);
-    CHECK_STR(ev.v[0].name, "cpu");
+    CHECK_STR(ev.v[0].name, "cpu-clock");
     CHECK(ev.v[1].no_kernel && !ev.v[1].no_user);
     CHECK_EQ(ev.v[2].config, 0x1c2);
     CHECK_EQ(ev.v[2].type, PERF_TYPE_RAW);
@@ -31,9 +32,33 @@ TEST(col_event_keeps_two_clocks_apart)
     struct err e = { 0 };
 
     CHECK_EQ(col_event_parse("cpu-clock,task-clock", &ev, &e), 0);
-    CHECK_STR(ev.v[0].name, "cpu");
+    CHECK_STR(ev.v[0].name, "cpu-clock");
     CHECK_STR(ev.v[1].name, "task-clock");
     vec_release(&ev);
+}
+
+TEST(col_event_knows_the_generic_events_by_name_and_by_number)
+{
+    static const struct {
+        const char *name, *canonical;
+        uint32_t type;
+        uint64_t config;
+    } events[] = {
+        { "cpu", "cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
+        { "faults", "page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+        { "branch-misses", "branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
+        { "LLC-loads", "LLC-loads", PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_LL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(events); i++) {
+        const struct perf_event *e = perf_event_find(events[i].name, strlen(events[i].name));
+
+        CHECK_STR(e->name, events[i].canonical);
+        CHECK_EQ(e->type, events[i].type);
+        CHECK_EQ(e->config, events[i].config);
+        CHECK(perf_event_of(e->type, e->config) == e);
+    }
+    CHECK(!perf_event_find("cpu-cloc", 8) && !perf_event_of(PERF_TYPE_RAW, 0));
 }
 
 TEST(col_event_refuses_unknown_names)

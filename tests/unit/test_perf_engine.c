@@ -61,6 +61,23 @@ static void finish(struct run *r)
     pb_release(&r->b);
 }
 
+TEST(perf_engine_calls_the_first_clock_cpu_and_names_the_second_one)
+{
+    struct run r;
+
+    start(&r);
+    r.b.attr[1].is_clock = true;
+    r.b.attr[1].name = "task-clock:u";
+    start_program(&r, 10);
+    for (int event = 0; event < 2; event++)
+        pb_sample(&r.b, &(struct pb_sample){ .time = 2000000, .period = 1000000, .pid = 10,
+                                             .tid = 10, .event = event,
+                                             .chain = CHAIN(MARK_USER, CODE + 1) });
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+1001\n"
+                           "10/10 task-clock:u 1000000+1000000 1000000 prog+1001\n");
+    finish(&r);
+}
+
 /* --- processes and address spaces --- */
 
 TEST(perf_engine_places_addresses_in_the_file_that_is_mapped)
@@ -71,7 +88,7 @@ TEST(perf_engine_places_addresses_in_the_file_that_is_mapped)
     start_program(&r, 10);
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 0x123, CODE + 0x456, 0x99));
     CHECK_STR(told(&r, 0),
-              "10/10 cpu-clock 1000000+1000000 1000000 ?+99r;prog+1456r;prog+1123\n");
+              "10/10 cpu 1000000+1000000 1000000 ?+99r;prog+1456r;prog+1123\n");
     CHECK_STR(profile_string(r.profile, r.profile->process.v[0].name), "prog");
     finish(&r);
 }
@@ -84,7 +101,7 @@ TEST(perf_engine_gives_a_forked_child_the_maps_of_its_parent)
     start_program(&r, 10);
     pb_fork(&r.b, 5, 20, 10, 20, 10);
     pb_chain(&r.b, 2000000, 20, CHAIN(CODE + 0x10));
-    CHECK_STR(told(&r, 0), "20/20 cpu-clock 1000000+1000000 1000000 prog+1010\n");
+    CHECK_STR(told(&r, 0), "20/20 cpu 1000000+1000000 1000000 prog+1010\n");
     CHECK_EQ(r.profile->process.v[1].parent_pid, 10);
     CHECK_STR(profile_string(r.profile, r.profile->process.v[1].name), "prog");
     CHECK_EQ(r.profile->process.v[1].start_ns, 5);
@@ -101,8 +118,8 @@ TEST(perf_engine_hides_maps_of_a_child_from_its_parent)
     pb_map(&r.b, 6, 20, LIBRARY, PAGE, 0, LIB);
     pb_chain(&r.b, 2000000, 20, CHAIN(LIBRARY + 1));
     pb_chain(&r.b, 2000001, 10, CHAIN(LIBRARY + 1));
-    CHECK_STR(told(&r, 0), "20/20 cpu-clock 1000000+1000000 1000000 libx.so+1\n"
-                           "10/10 cpu-clock 1000001+1000000 1000000 ?+700001\n");
+    CHECK_STR(told(&r, 0), "20/20 cpu 1000000+1000000 1000000 libx.so+1\n"
+                           "10/10 cpu 1000001+1000000 1000000 ?+700001\n");
     finish(&r);
 }
 
@@ -119,9 +136,9 @@ TEST(perf_engine_drops_all_maps_at_exec)
     pb_map(&r.b, 5000001, 10, CODE, PAGE, 0, LIB);
     pb_comm(&r.b, 5000002, 10, 10, "again", false);
     pb_chain(&r.b, 6000000, 10, CHAIN(CODE + 0x10));
-    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+1010\n"
-                           "10/10 cpu-clock 3000000+1000000 1000000 ?+400010\n"
-                           "10/10 cpu-clock 5000000+1000000 1000000 libx.so+10\n");
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+1010\n"
+                           "10/10 cpu 3000000+1000000 1000000 ?+400010\n"
+                           "10/10 cpu 5000000+1000000 1000000 libx.so+10\n");
     CHECK_STR(profile_string(r.profile, r.profile->process.v[0].name), "again");
     finish(&r);
 }
@@ -136,8 +153,8 @@ TEST(perf_engine_follows_an_address_from_one_library_to_the_next)
     pb_chain(&r.b, 2000000, 10, CHAIN(LIBRARY + 0x20, CODE + 1));
     pb_map(&r.b, 2500000, 10, LIBRARY, PAGE, 0x3000, "/nonexistent/liby.so"); /* after dlclose */
     pb_chain(&r.b, 3000000, 10, CHAIN(LIBRARY + 0x20, CODE + 1));
-    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001r;libx.so+20\n"
-                           "10/10 cpu-clock 2000000+1000000 1000000 prog+1001r;liby.so+3020\n");
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+1001r;libx.so+20\n"
+                           "10/10 cpu 2000000+1000000 1000000 prog+1001r;liby.so+3020\n");
     finish(&r);
 }
 
@@ -150,7 +167,7 @@ TEST(perf_engine_distinguishes_the_processes_of_a_reused_pid)
     pb_exit(&r.b, 100, 10, 10);
     pb_fork(&r.b, 200, 10, 9, 10, 9);
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 0x10));
-    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 ?+400010\n");
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 ?+400010\n");
     CHECK_EQ(r.profile->process.v[0].end_ns, 100);
     CHECK_EQ(r.profile->process.n, 3); /* the first process, its unknown parent, the second */
     CHECK_EQ(r.profile->thread.v[r.profile->sample.v[0].thread - 1].process, 3);
@@ -168,7 +185,7 @@ TEST(perf_engine_keeps_threads_of_one_process_together)
     pb_sample(&r.b, &(struct pb_sample){ .time = 2000000, .pid = 10, .tid = 11,
                                          .chain = CHAIN(MARK_USER, CODE + 1) });
     pb_exit(&r.b, 2000001, 10, 11);
-    CHECK_STR(told(&r, 0), "10/11 cpu-clock 1000000+1000000 1000000 prog+1001\n");
+    CHECK_STR(told(&r, 0), "10/11 cpu 1000000+1000000 1000000 prog+1001\n");
     CHECK_EQ(r.profile->process.n, 1);
     CHECK_STR(profile_string(r.profile, r.profile->thread.v[1].name), "worker");
     CHECK_EQ(r.profile->thread.v[1].end_ns, 2000001);
@@ -225,7 +242,7 @@ TEST(perf_engine_names_code_by_the_jitdump_its_process_maps)
     pb_map(&r.b, 2, 10, LIBRARY, PAGE, 0, "/home/x/jit-10.dump");
     pb_map(&r.b, 3, 10, CODE, PAGE, 0, "//anon");
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 5));
-    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 jit-10.dump+400005\n");
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 jit-10.dump+400005\n");
     finish(&r);
 }
 
@@ -237,7 +254,7 @@ TEST(perf_engine_calls_a_deleted_file_by_its_name)
     pb_comm(&r.b, 1, 10, 10, "x", true);
     pb_map(&r.b, 2, 10, CODE, PAGE, 0, PROG " (deleted)");
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 5));
-    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+5\n");
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+5\n");
     finish(&r);
 }
 
@@ -252,8 +269,8 @@ TEST(perf_engine_makes_a_new_process_of_a_number_that_has_ended)
                                          .chain = CHAIN(MARK_USER, CODE + 1) });
     pb_sample(&r.b, &(struct pb_sample){ .time = 3000000, .pid = 30, .tid = 12, /* reused */
                                          .chain = CHAIN(MARK_USER, CODE + 1) });
-    CHECK_STR(told(&r, 0), "10/12 cpu-clock 1000000+1000000 1000000 ?+400001\n"
-                           "30/12 cpu-clock 2000000+1000000 1000000 ?+400001\n");
+    CHECK_STR(told(&r, 0), "10/12 cpu 1000000+1000000 1000000 ?+400001\n"
+                           "30/12 cpu 2000000+1000000 1000000 ?+400001\n");
     CHECK_EQ(r.profile->process.n, 3);
     finish(&r);
 }
@@ -269,7 +286,7 @@ TEST(perf_engine_looks_return_addresses_up_before_the_return)
     pb_map(&r.b, 3, 10, CODE + PAGE, PAGE, 0, LIB);
     /* The last instruction of the program is a call: its return address is in the library. */
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + PAGE + 1, CODE + PAGE));
-    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+2000r;libx.so+1\n");
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+2000r;libx.so+1\n");
     finish(&r);
 }
 
@@ -282,8 +299,8 @@ TEST(perf_engine_distinguishes_a_leaf_from_a_caller_at_the_same_address)
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1, CODE + 2, CODE + 3));
     pb_chain(&r.b, 3000000, 10, CHAIN(CODE + 2, CODE + 3));
     CHECK_STR(told(&r, 0),
-              "10/10 cpu-clock 1000000+1000000 1000000 prog+1003r;prog+1002r;prog+1001\n"
-              "10/10 cpu-clock 2000000+1000000 1000000 prog+1003r;prog+1002\n");
+              "10/10 cpu 1000000+1000000 1000000 prog+1003r;prog+1002r;prog+1001\n"
+              "10/10 cpu 2000000+1000000 1000000 prog+1003r;prog+1002\n");
     finish(&r);
 }
 
@@ -302,10 +319,10 @@ TEST(perf_engine_puts_the_kernel_on_top_of_the_program)
     pb_sample(&r.b, &(struct pb_sample){ .time = 4000000, .pid = 10, .kernel = true,
                                          .chain = CHAIN(MARK_KERNEL, KERNEL(1), KERNEL(0x10)) });
     CHECK_STR(told(&r, 0),
-              "10/10 cpu-clock 1000000+1000000 1000000 "
+              "10/10 cpu 1000000+1000000 1000000 "
               "prog+1002r;prog+1001;[kernel]+ffffffff81000002r;[kernel]+ffffffff81000001\n"
-              "10/10 cpu-clock 2000000+1000000 1000000 [kernel]+ffffffff81000001\n"
-              "10/10 cpu-clock 3000000+1000000 1000000 bpf_prog_x;bpf_prog_x\n");
+              "10/10 cpu 2000000+1000000 1000000 [kernel]+ffffffff81000001\n"
+              "10/10 cpu 3000000+1000000 1000000 bpf_prog_x;bpf_prog_x\n");
     finish(&r);
 }
 
@@ -336,9 +353,9 @@ TEST(perf_engine_joins_a_cut_stack_to_the_callers_of_an_earlier_one)
     CHECK_EQ(r.e.stacks.counts.short_copies, 1);
     CHECK_EQ(r.e.stacks.counts.cut, 0);
     CHECK_STR(buf_text(&r.text),
-              "10/10 cpu-clock 1000000+1000000 1000000 "
+              "10/10 cpu 1000000+1000000 1000000 "
               "prog+1400r;prog+1300r;prog+1200r;prog+1010\n"
-              "10/10 cpu-clock 2000000+1000000 1000000 "
+              "10/10 cpu 2000000+1000000 1000000 "
               "prog+1400r;prog+1300r;prog+1200r;prog+1020j\n");
     finish(&r);
 }
@@ -376,9 +393,9 @@ TEST(perf_engine_puts_a_cut_stack_without_a_match_under_a_note)
     walked(&r, 2000000, CODE + 0x10, 4);
     walked(&r, 3000000, CODE + 0x20, 4); /* a truncated stack is not joined to another one */
     told(&r, 0);
-    CHECK_STR(buf_text(&r.text), "10/10 cpu-clock 1000000+1000000 1000000 "
+    CHECK_STR(buf_text(&r.text), "10/10 cpu 1000000+1000000 1000000 "
                                  "[truncated];prog+1200r;prog+1010\n"
-                                 "10/10 cpu-clock 2000000+1000000 1000000 "
+                                 "10/10 cpu 2000000+1000000 1000000 "
                                  "[truncated];prog+1200r;prog+1020\n");
     CHECK_EQ(r.e.stacks.counts.complete, 0);
     CHECK_EQ(r.e.stacks.counts.joined, 0);
@@ -399,7 +416,7 @@ TEST(perf_engine_extends_a_cut_stack_by_the_call_chain)
         .stack = whole_stack, .n_stack = 4,
         .chain = CHAIN(MARK_USER, CODE + 0x10, CODE + 0x200, CODE + 0x333) });
     told(&r, 0);
-    CHECK_STR(buf_text(&r.text), "10/10 cpu-clock 1000000+1000000 1000000 "
+    CHECK_STR(buf_text(&r.text), "10/10 cpu 1000000+1000000 1000000 "
                                  "[truncated];prog+1333r;prog+1200r;prog+1010\n");
     finish(&r);
 }
@@ -418,7 +435,7 @@ TEST(perf_engine_gives_each_event_its_metric_and_weight)
     pb_sample(&r.b, &(struct pb_sample){ .time = 6000000, .pid = 10, .period = 777,
                                          .chain = CHAIN(MARK_USER, CODE + 1) });
     CHECK_STR(told(&r, 0), "10/10 page-faults 5000000+0 1 prog+1001\n"
-                           "10/10 cpu-clock 5999223+777 777 prog+1001\n");
+                           "10/10 cpu 5999223+777 777 prog+1001\n");
     CHECK_EQ(r.e.counts.samples, 2);
     CHECK_EQ(r.e.attrs.v.v[0]->samples, 1);
     CHECK_EQ(r.e.attrs.v.v[0]->weight, 777);
@@ -441,11 +458,11 @@ TEST(perf_engine_completes_deferred_chains_of_the_same_thread)
                                              .chain = CHAIN(MARK_KERNEL, KERNEL(1), mark, 7) });
     pb_deferred(&r.b, 3000000, 10, 11, 7, CHAIN(CODE + 0x11, CODE + 0x22));
     pb_deferred(&r.b, 3000001, 10, 10, 7, CHAIN(CODE + 0x33));
-    CHECK_STR(told(&r, 0), "10/11 cpu-clock 1000001+1000000 1000000 "
+    CHECK_STR(told(&r, 0), "10/11 cpu 1000001+1000000 1000000 "
                            "prog+1022r;prog+1011;[kernel]+ffffffff81000001\n"
-                           "10/10 cpu-clock 1000000+1000000 1000000 "
+                           "10/10 cpu 1000000+1000000 1000000 "
                            "prog+1033;[kernel]+ffffffff81000001\n"
-                           "10/12 cpu-clock 1000002+1000000 1000000 "
+                           "10/12 cpu 1000002+1000000 1000000 "
                            "[kernel]+ffffffff81000001\n"); /* its second half is missing */
     finish(&r);
 }
@@ -464,9 +481,9 @@ TEST(perf_engine_weighs_each_event_of_a_group_by_its_increase)
             .cpu = -1, .time_ns = 1000 * (i + 1), .ip = CODE, .attr = r.e.attrs.v.v[0],
             .read = { (const unsigned char *)values[i], 5 } });
     perf_text(r.profile, &r.text);
-    CHECK_STR(buf_text(&r.text), "10/10 cpu-clock 500+500 500 ?+400000\n"
+    CHECK_STR(buf_text(&r.text), "10/10 cpu 500+500 500 ?+400000\n"
                                  "10/10 page-faults 1000+0 3 ?+400000\n"
-                                 "10/10 cpu-clock 1700+300 300 ?+400000\n");
+                                 "10/10 cpu 1700+300 300 ?+400000\n");
     CHECK_EQ(r.e.counts.first_ns, 1000);
     CHECK_EQ(r.e.counts.last_ns, 2000);
     CHECK_STR(profile_string(r.profile, r.profile->metric.v[0].unit), "ns");
@@ -533,9 +550,9 @@ TEST(perf_engine_applies_records_in_the_order_of_time)
     pb_chain(&r.b, 6000000, 10, CHAIN(CODE + 2));
     pb_map(&r.b, 7000000, 10, CODE, PAGE, 0, LIB);
     pb_comm(&r.b, 1, 10, 10, "prog", true);
-    CHECK_STR(told(&r, 0), "10/10 cpu-clock 2000000+1000000 1000000 prog+1001\n"
-                           "10/10 cpu-clock 5000000+1000000 1000000 prog+1002\n"
-                           "10/10 cpu-clock 8000000+1000000 1000000 libx.so+3\n");
+    CHECK_STR(told(&r, 0), "10/10 cpu 2000000+1000000 1000000 prog+1001\n"
+                           "10/10 cpu 5000000+1000000 1000000 prog+1002\n"
+                           "10/10 cpu 8000000+1000000 1000000 libx.so+3\n");
     finish(&r);
 }
 
@@ -602,7 +619,7 @@ TEST(perf_engine_stamps_a_wait_with_its_beginning)
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
     pb_switch(&r.b, 3000000, 10, 10, OUT);
     pb_switch(&r.b, 7000000, 10, 10, 0);
-    CHECK_STR(told(&r, 8000000), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
+    CHECK_STR(told(&r, 8000000), "10/10 cpu 1000000+1000000 1000000 prog+1001\n"
                                  "10/10 wait 3000000+4000000 4000000 prog+1001 wait=unknown stack=guessed\n");
     CHECK_EQ(r.profile->metric.v[1].flags, METRIC_OFF_CPU | METRIC_EXACT);
     CHECK_EQ(r.e.waits.waits, 1);
@@ -619,7 +636,7 @@ TEST(perf_engine_distinguishes_preemption_from_a_wait)
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
     pb_switch(&r.b, 3000000, 10, 10, TAKEN);
     pb_switch(&r.b, 3500000, 10, 10, 0);
-    CHECK_STR(told(&r, 8000000), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
+    CHECK_STR(told(&r, 8000000), "10/10 cpu 1000000+1000000 1000000 prog+1001\n"
                                  "10/10 wait 3000000+500000 500000 prog+1001 wait=run queue stack=guessed\n");
     finish(&r);
 }
@@ -652,7 +669,7 @@ TEST(perf_engine_puts_a_wait_where_the_switch_was_sampled)
     pb_switch(&r.b, 7000000, 10, 10, 0);
     pb_switch(&r.b, 8000000, 10, 10, OUT); /* without a sample: the stack of the wait before */
     pb_switch(&r.b, 8500000, 10, 10, 0);
-    CHECK_STR(told(&r, 9000000), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
+    CHECK_STR(told(&r, 9000000), "10/10 cpu 1000000+1000000 1000000 prog+1001\n"
                                  "10/10 wait 3000000+4000000 4000000 prog+1050 wait=unknown\n"
                                  "10/10 wait 8000000+500000 500000 prog+1050 wait=unknown stack=guessed\n");
     CHECK_EQ(r.e.waits.samples, 1);
@@ -672,7 +689,7 @@ TEST(perf_engine_does_not_count_a_running_thread_as_waiting)
     pb_chain(&r.b, 5000000, 10, CHAIN(CODE + 1));
     pb_switch(&r.b, 7000000, 10, 10, 0);
     pb_switch(&r.b, 7500000, 0, 0, OUT); /* the idle thread */
-    CHECK_STR(told(&r, 9000000), "10/10 cpu-clock 4000000+1000000 1000000 prog+1001\n");
+    CHECK_STR(told(&r, 9000000), "10/10 cpu 4000000+1000000 1000000 prog+1001\n");
     finish(&r);
 }
 
@@ -686,8 +703,8 @@ TEST(perf_engine_distinguishes_processes_with_the_same_pid)
     pb_exit(&r.b, 2500000, 10, 10);
     pb_sample(&r.b, &(struct pb_sample){ .time = 4000000, .pid = 10, .tid = 12, .period = 1,
                                          .chain = CHAIN(MARK_USER, CODE + 1) }); /* another one */
-    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
-                           "10/12 cpu-clock 3999999+1 1 ?+400001\n");
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+1001\n"
+                           "10/12 cpu 3999999+1 1 ?+400001\n");
     CHECK_EQ(r.profile->process.n, 2);
     CHECK_EQ(r.profile->process.v[0].end_ns, 2500000);
     finish(&r);
@@ -705,8 +722,8 @@ TEST(perf_engine_assigns_a_reused_tid_to_its_current_process)
                                          .chain = CHAIN(MARK_USER, CODE + 1) });
     pb_sample(&r.b, &(struct pb_sample){ .time = 3000000, .pid = 20, .tid = 30, .period = 1,
                                          .chain = CHAIN(MARK_USER, CODE + 1) });
-    CHECK_STR(told(&r, 0), "10/30 cpu-clock 1999999+1 1 prog+1001\n"
-                           "20/30 cpu-clock 2999999+1 1 ?+400001\n");
+    CHECK_STR(told(&r, 0), "10/30 cpu 1999999+1 1 prog+1001\n"
+                           "20/30 cpu 2999999+1 1 ?+400001\n");
     finish(&r);
 }
 
@@ -749,7 +766,7 @@ TEST(perf_engine_ignores_the_sample_of_a_later_switch)
     }
     perf_text(r.profile, &r.text);
     CHECK_STR(buf_text(&r.text),
-              "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
+              "10/10 cpu 1000000+1000000 1000000 prog+1001\n"
               "10/10 wait 2500000+100000 100000 prog+1050 wait=unknown stack=guessed\n"
               "10/10 wait 3000000+100000 100000 prog+1050 wait=unknown\n");
     finish(&r);
@@ -942,8 +959,8 @@ TEST(perf_engine_completes_a_sample_by_the_later_record_of_its_own_thread)
     perf_engine_finish(&r.e, 0); /* the record of the other thread is missing */
     CHECK_EQ(r.profile->sample.n, 2);
     perf_text(r.profile, &r.text);
-    CHECK_STR(buf_text(&r.text), "10/11 cpu-clock 0+0 1 ?+400010;[kernel]+ffffffff81000001\n"
-                                 "10/10 cpu-clock 0+0 1 [kernel]+ffffffff81000001\n");
+    CHECK_STR(buf_text(&r.text), "10/11 cpu 0+0 1 ?+400010;[kernel]+ffffffff81000001\n"
+                                 "10/10 cpu 0+0 1 [kernel]+ffffffff81000001\n");
     finish(&r);
 }
 
@@ -1035,8 +1052,8 @@ TEST(perf_engine_follows_a_file_that_is_mapped_again_at_another_offset)
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
     pb_map(&r.b, 2500000, 10, CODE, PAGE, 3 * PAGE, PROG);
     pb_chain(&r.b, 3000000, 10, CHAIN(CODE + 1));
-    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 prog+1001\n"
-                           "10/10 cpu-clock 2000000+1000000 1000000 prog+3001\n");
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+1001\n"
+                           "10/10 cpu 2000000+1000000 1000000 prog+3001\n");
     finish(&r);
 }
 
@@ -1049,7 +1066,7 @@ TEST(perf_engine_takes_a_hypervisor_for_a_kernel)
     pb_sample(&r.b, &(struct pb_sample){ .time = 2000000, .pid = 10, .kernel = true,
                                          .chain = CHAIN((uint64_t)PERF_CONTEXT_HV, KERNEL(1),
                                                         MARK_USER, CODE + 1) });
-    CHECK_STR(told(&r, 0), "10/10 cpu-clock 1000000+1000000 1000000 "
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 "
                            "prog+1001;[kernel]+ffffffff81000001\n");
     finish(&r);
 }
@@ -1088,7 +1105,7 @@ TEST(perf_engine_keeps_a_wait_that_begins_with_a_sample_and_drops_those_of_ended
     pb_switch(&r.b, 5000001, 10, 11, OUT);
     pb_switch(&r.b, 5500000, 10, 11, 0);
     CHECK_STR(told(&r, 9000000),
-              "10/10 cpu-clock 2000000+1000000 1000000 prog+1001\n"
+              "10/10 cpu 2000000+1000000 1000000 prog+1001\n"
               "10/10 wait 3000000+1000000 1000000 prog+1001 wait=unknown stack=guessed\n");
     finish(&r);
 }
