@@ -92,8 +92,8 @@ static bool any_match(const struct patterns *x, const char *name)
     return false;
 }
 
-static unsigned char *judge_functions(const struct profile *p, const struct patterns *wanted,
-                                      const struct patterns *unwanted)
+static unsigned char *flag_functions(const struct profile *p, const struct patterns *wanted,
+                                     const struct patterns *unwanted)
 {
     unsigned char *flags = mem_zalloc(p->function.n + 1);
 
@@ -117,8 +117,8 @@ static bool module_passes(const struct profile *p, uint32_t module, const struct
 }
 
 /* Compute the flags of each frame: those of all its functions, and whether its module matches. */
-static unsigned char *judge_frames(const struct profile *p, const struct an_filter *f,
-                                   const unsigned char *functions)
+static unsigned char *flag_frames(const struct profile *p, const struct an_filter *f,
+                                  const unsigned char *functions)
 {
     unsigned char *flags = mem_zalloc(p->frame.n + 1);
     unsigned char *modules = mem_zalloc(p->module.n + 1);
@@ -144,7 +144,7 @@ static unsigned char *judge_frames(const struct profile *p, const struct an_filt
 
 /* A parent has a lower id than its children, so one pass propagates the flags.  The module filter
  * considers only the innermost frame. */
-static unsigned char *judge_stacks(const struct profile *p, const unsigned char *frames)
+static unsigned char *flag_stacks(const struct profile *p, const unsigned char *frames)
 {
     unsigned char *flags = mem_zalloc(p->stack.n + 1);
 
@@ -247,7 +247,7 @@ struct verdict {
     struct span_ns time;
 };
 
-static bool passes(const struct sample *m, const struct verdict *v)
+static bool passes(const struct profile_sample *m, const struct verdict *v)
 {
     unsigned char flags = v->stacks[m->stack];
 
@@ -257,21 +257,24 @@ static bool passes(const struct sample *m, const struct verdict *v)
 
 /* Cut a measured sample to the window; its weight keeps the share of its duration.  A sample that
  * stands for a period, or that has no duration, is in the window or not.  False: outside. */
-static bool clip(struct sample *m, const struct metric *of, struct span_ns window)
+static bool clip(struct profile *p, size_t i, struct span_ns window)
 {
-    uint64_t end = m->start_ns + m->duration_ns, all = m->duration_ns;
+    struct profile_sample *m = &p->sample.v[i];
+    struct profile_time t = profile_time(p, i);
+    uint64_t end = t.start_ns + t.duration_ns, all = t.duration_ns;
 
-    if (!(of->flags & METRIC_EXACT) || !all || end < m->start_ns)
-        return m->start_ns >= window.from && m->start_ns <= window.to;
-    if (end <= window.from || m->start_ns >= window.to)
+    if (!(p->metric.v[m->metric - 1].flags & METRIC_EXACT) || !all || end < t.start_ns)
+        return t.start_ns >= window.from && t.start_ns <= window.to;
+    if (end <= window.from || t.start_ns >= window.to)
         return false;
-    if (m->start_ns < window.from)
-        m->start_ns = window.from;
+    if (t.start_ns < window.from)
+        t.start_ns = window.from;
     if (end > window.to)
         end = window.to;
-    m->duration_ns = end - m->start_ns;
-    if (m->duration_ns != all)
-        m->weight = llround((double)m->weight * ((double)m->duration_ns / (double)all));
+    t.duration_ns = end - t.start_ns;
+    if (t.duration_ns != all)
+        m->weight = llround((double)m->weight * ((double)t.duration_ns / (double)all));
+    p->time.v[i] = t;
     return true;
 }
 
@@ -280,12 +283,11 @@ static int drop_others(struct profile *p, const struct verdict *v, struct err *e
     size_t kept = 0;
 
     for (size_t i = 0; i < p->sample.n; i++)
-        if (passes(&p->sample.v[i], v) &&
-            clip(&p->sample.v[i], &p->metric.v[p->sample.v[i].metric - 1], v->time))
-            p->sample.v[kept++] = p->sample.v[i];
+        if (passes(&p->sample.v[i], v) && clip(p, i, v->time))
+            profile_move_sample(p, kept++, i);
     if (!kept && p->sample.n)
         return err_set(e, ERR_MISSING, "no samples match the filters");
-    p->sample.n = kept;
+    profile_keep_samples(p, kept);
     return 0;
 }
 
@@ -307,9 +309,9 @@ int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e)
     if (parse_time(p, f->time, &v.time, e) == 0 && check_tags(p, &f->tag, e) == 0 &&
         compile(&wanted, &f->function, e) == 0 && compile(&unwanted, &f->exclude, e) == 0) {
         v.threads = threads = pick_threads(p, f);
-        functions = judge_functions(p, &wanted, &unwanted);
-        frames = judge_frames(p, f, functions);
-        v.stacks = stacks = judge_stacks(p, frames);
+        functions = flag_functions(p, &wanted, &unwanted);
+        frames = flag_frames(p, f, functions);
+        v.stacks = stacks = flag_stacks(p, frames);
         v.tags = tags = pick_tags(p, &f->tag);
         rc = drop_others(p, &v, e);
         free(threads);

@@ -20,7 +20,7 @@ struct an_sum an_sum_of(const struct an_view *v)
     unsigned kind;
 
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *m = &p->sample.v[i];
+        const struct profile_sample *m = &p->sample.v[i];
         double w = (double)m->weight;
 
         if (!an_view_takes(v, m, &stack, &kind))
@@ -138,7 +138,7 @@ static struct node *weigh(const struct an_view *v)
     unsigned kind;
 
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *m = &p->sample.v[i];
+        const struct profile_sample *m = &p->sample.v[i];
 
         if (!an_view_takes(v, m, &stack, &kind))
             continue;

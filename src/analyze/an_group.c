@@ -119,7 +119,7 @@ static const char *named_id(struct keys *k, const char *name, int64_t id)
 }
 
 /* Return the process of a sample, NULL when it has none. */
-static const struct process *process_of(const struct profile *p, const struct sample *m)
+static const struct process *process_of(const struct profile *p, const struct profile_sample *m)
 {
     uint32_t process = m->thread ? p->thread.v[m->thread - 1].process : 0;
 
@@ -136,7 +136,7 @@ static const char *process_name(struct keys *k, const struct process *x, bool wi
 }
 
 /* Return the pair of M with the key of LEVEL, NULL when it has none. */
-static const struct tag *tag_of(const struct keys *k, size_t level, const struct sample *m)
+static const struct tag *tag_of(const struct keys *k, size_t level, const struct profile_sample *m)
 {
     uint32_t pair = k->pair[level][m->tags];
 
@@ -156,7 +156,7 @@ static const char *tag_name(struct keys *k, const struct tag *t)
     return copy;
 }
 
-static struct an_group describe(struct keys *k, size_t level, const struct sample *m,
+static struct an_group describe(struct keys *k, size_t level, const struct profile_sample *m,
                                 const struct leaf *l)
 {
     const struct profile *p = k->s->profile;
@@ -192,7 +192,7 @@ static uint64_t tag_identity(const struct tag *t)
     return t ? hash_pair((uint64_t)t->text << 32 | t->unit, (uint64_t)t->value) | 1 : 0;
 }
 
-static uint64_t identity(const struct keys *k, size_t level, const struct sample *m,
+static uint64_t identity(const struct keys *k, size_t level, const struct profile_sample *m,
                          const struct leaf *l)
 {
     const struct profile *p = k->s->profile;
@@ -211,7 +211,7 @@ static uint64_t identity(const struct keys *k, size_t level, const struct sample
     }
 }
 
-static uint32_t key_of(struct keys *k, size_t level, const struct sample *m,
+static uint32_t key_of(struct keys *k, size_t level, const struct profile_sample *m,
                        const struct leaf *l)
 {
     uint64_t id = hash_pair(identity(k, level, m, l), (uint64_t)level + 1);
@@ -234,7 +234,7 @@ struct costs {
     VEC(struct cost) node; /* by node of the trie */
 };
 
-static void add_cost(struct cost *c, const struct sample *m, unsigned kind, struct arena *a)
+static void add_cost(struct cost *c, const struct profile_sample *m, unsigned kind, struct arena *a)
 {
     c->weight += m->weight;
     c->samples += m->count;
@@ -247,7 +247,7 @@ static void add_cost(struct cost *c, const struct sample *m, unsigned kind, stru
 }
 
 static void add_sample(struct keys *k, struct trie *t, struct costs *costs,
-                       const struct sample *m, unsigned kind, uint32_t stack)
+                       const struct profile_sample *m, unsigned kind, uint32_t stack)
 {
     struct leaf l = leaf_of(k->s, stack);
     uint32_t at = 0;
@@ -278,8 +278,8 @@ static int lightest_first(const void *a, const void *b)
     return strcmp(y->name, x->name);
 }
 
-static void put_down(struct an_groups *g, const struct keys *k, const struct trie *t,
-                     const struct costs *costs)
+static void list_groups(struct an_groups *g, const struct keys *k, const struct trie *t,
+                        const struct costs *costs)
 {
     VEC(struct ready) wait = { 0 };
 
@@ -331,7 +331,7 @@ void an_groups_build(struct an_groups *g, const struct an_symbols *s, const stru
         if (an_view_takes(v, &p->sample.v[i], &stack, &kind))
             add_sample(&k, &t, &costs, &p->sample.v[i], kind, stack);
     }
-    put_down(g, &k, &t, &costs);
+    list_groups(g, &k, &t, &costs);
     trie_release(&t);
     vec_release(&costs.node);
     vec_release(&k.item);

@@ -16,9 +16,9 @@ struct line {
     bool any;
 };
 
-static void say(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_item(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static void say(struct line *l, const char *fmt, ...)
+static void add_item(struct line *l, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
@@ -40,7 +40,7 @@ static void end_line(struct line *l)
     l->any = false;
 }
 
-static void say_meta(struct line *l, const struct profile *p, const char *key, const char *fmt)
+static void add_meta(struct line *l, const struct profile *p, const char *key, const char *fmt)
 {
     const char *value = profile_meta(p, key);
     char text[384];
@@ -48,7 +48,7 @@ static void say_meta(struct line *l, const struct profile *p, const char *key, c
     if (!*value)
         return;
     snprintf(text, sizeof text, "%s%s", value, fmt);
-    say(l, "%s", text);
+    add_item(l, "%s", text);
 }
 
 void an_quality_facts(const struct profile *p, struct out *o)
@@ -57,17 +57,17 @@ void an_quality_facts(const struct profile *p, struct out *o)
     double duration = profile_meta_number(p, "duration_ns", 0);
     double status = profile_meta_number(p, "exit_status", 0);
 
-    say_meta(&l, p, "merged", " profiles merged");
-    say_meta(&l, p, "command", "");
+    add_meta(&l, p, "merged", " profiles merged");
+    add_meta(&l, p, "command", "");
     if (duration > 0)
-        say(&l, "%s", human_ns(duration).s);
+        add_item(&l, "%s", human_ns(duration).s);
     if (status != 0)
-        say(&l, "exit status %.0f", status);
-    say_meta(&l, p, "date", "");
+        add_item(&l, "exit status %.0f", status);
+    add_meta(&l, p, "date", "");
     end_line(&l);
-    say_meta(&l, p, "cpu", "");
-    say_meta(&l, p, "cpus", " CPUs");
-    say_meta(&l, p, "kernel", "");
+    add_meta(&l, p, "cpu", "");
+    add_meta(&l, p, "cpus", " CPUs");
+    add_meta(&l, p, "kernel", "");
     end_line(&l);
 }
 
@@ -79,18 +79,18 @@ static double quality(const struct profile *p, const char *what)
     return profile_meta_number(p, key, -1);
 }
 
-static void say_rate(struct line *l, const struct profile *p)
+static void add_rate(struct line *l, const struct profile *p)
 {
-    double asked = profile_meta_number(p, "rate_asked", 0);
+    double requested = profile_meta_number(p, "rate_asked", 0);
     double got = profile_meta_number(p, "rate_achieved", 0);
 
-    if (asked > 0 && got > 0)
-        say(l, "%.0f of %.0f Hz", got, asked);
-    else if (asked > 0)
-        say(l, "%.0f Hz", asked);
+    if (requested > 0 && got > 0)
+        add_item(l, "%.0f of %.0f Hz", got, requested);
+    else if (requested > 0)
+        add_item(l, "%.0f Hz", requested);
 }
 
-static void say_stacks(struct line *l, const struct profile *p, double samples)
+static void add_stacks(struct line *l, const struct profile *p, double samples)
 {
     double complete = quality(p, "complete"), cut = quality(p, "truncated");
     double stacks = quality(p, "stacks");
@@ -98,50 +98,50 @@ static void say_stacks(struct line *l, const struct profile *p, double samples)
 
     stacks = stacks >= 0 ? stacks : samples;
     if (complete >= 0 && stacks > 0)
-        say(l, "%.1f %% of stacks complete", 100 * complete / stacks);
+        add_item(l, "%.1f %% of stacks complete", 100 * complete / stacks);
     if (cut > 0)
-        say(l, "%s truncated", human_count((int64_t)cut).s);
+        add_item(l, "%s truncated", human_count((int64_t)cut).s);
     if (joined > 0)
-        say(l, "%s joined", human_count((int64_t)joined).s);
+        add_item(l, "%s joined", human_count((int64_t)joined).s);
     if (unreadable > 0)
-        say(l, "%s unreadable", human_count((int64_t)unreadable).s);
+        add_item(l, "%s unreadable", human_count((int64_t)unreadable).s);
 }
 
-static void say_alone(struct out *o, const char *before, const char *text)
+static void print_line(struct out *o, const char *before, const char *text)
 {
     struct line l = { o, false };
 
     if (!*text)
         return;
     out_str(o, before);
-    say(&l, "%s", text);
+    add_item(&l, "%s", text);
     end_line(&l);
 }
 
 /* Print a line for each counter of problems that is not zero. */
-static void say_troubles(const struct profile *p, struct out *o)
+static void print_problems(const struct profile *p, struct out *o)
 {
     static const struct {
         const char *key, *text;
-    } troubles[] = {
+    } problems[] = {
         { "throttled", "the kernel throttled the events %s times: use a lower rate" },
         { "threads_missed", "%s threads were not recorded from their start" },
         { "python_given_up", "%s Python stacks could not be read" },
         { "dropped", "%s events were dropped because a channel was full" },
     };
 
-    for (size_t i = 0; i < ARRAY_LEN(troubles); i++) {
-        double n = quality(p, troubles[i].key);
-        const char *at = strstr(troubles[i].text, "%s");
+    for (size_t i = 0; i < ARRAY_LEN(problems); i++) {
+        double n = quality(p, problems[i].key);
+        const char *at = strstr(problems[i].text, "%s");
 
         if (n > 0)
-            out_printf(o, "note: %.*s%s%s\n", (int)(at - troubles[i].text), troubles[i].text,
+            out_printf(o, "note: %.*s%s%s\n", (int)(at - problems[i].text), problems[i].text,
                        human_count((int64_t)n).s, at + 2);
     }
-    say_alone(o, "note: ", profile_meta(p, "events_why"));
-    say_alone(o, "note: user space only: ", profile_meta(p, "rung_why"));
-    say_alone(o, "      ", profile_meta(p, "remedy"));
-    say_alone(o, "damaged: ", p->damage);
+    print_line(o, "note: ", profile_meta(p, "events_why"));
+    print_line(o, "note: user space only: ", profile_meta(p, "rung_why"));
+    print_line(o, "      ", profile_meta(p, "remedy"));
+    print_line(o, "damaged: ", p->damage);
 }
 
 void an_quality_lines(const struct profile *p, struct out *o)
@@ -151,19 +151,19 @@ void an_quality_lines(const struct profile *p, struct out *o)
     double own = quality(p, "recorder_cpu_ns"), target = quality(p, "target_cpu_ns");
 
     if (samples >= 0)
-        say(&l, "%s sample%s", human_count((int64_t)samples).s, samples == 1 ? "" : "s");
+        add_item(&l, "%s sample%s", human_count((int64_t)samples).s, samples == 1 ? "" : "s");
     if (lost >= 0)
-        say(&l, "%s lost", human_count((int64_t)lost).s);
-    say_rate(&l, p);
-    say_meta(&l, p, "events", "");
-    say_stacks(&l, p, samples);
-    say_meta(&l, p, "rung", "");
+        add_item(&l, "%s lost", human_count((int64_t)lost).s);
+    add_rate(&l, p);
+    add_meta(&l, p, "events", "");
+    add_stacks(&l, p, samples);
+    add_meta(&l, p, "rung", "");
     if (own >= 0 && target > own)
-        say(&l, "recorder %s CPU (%.1f %%)", human_ns(own).s, 100 * own / target);
+        add_item(&l, "recorder %s CPU (%.1f %%)", human_ns(own).s, 100 * own / target);
     else if (own >= 0 && target > 0)
-        say(&l, "recorder %s CPU", human_ns(own).s);
+        add_item(&l, "recorder %s CPU", human_ns(own).s);
     end_line(&l);
-    say_troubles(p, o);
+    print_problems(p, o);
 }
 
 static int heaviest_first(const void *a, const void *b)
@@ -181,7 +181,7 @@ static void weigh_modules(const struct an_view *v, int64_t *all, int64_t *bare)
     const struct profile *p = v->profile;
 
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *m = &p->sample.v[i];
+        const struct profile_sample *m = &p->sample.v[i];
         uint32_t stack, frame, module;
         unsigned kind;
 

@@ -155,7 +155,7 @@ void an_waits_draw(struct profile *p)
 
     n.frame = mem_zalloc((p->tag.n + 1) * sizeof *n.frame);
     for (size_t i = 0; i < p->sample.n; i++) {
-        struct sample *m = &p->sample.v[i];
+        struct profile_sample *m = &p->sample.v[i];
 
         if (p->metric.v[m->metric - 1].flags & METRIC_OFF_CPU)
             m->stack = with_note(&n, m->stack, frame_of(&n, wait[m->tags]));

@@ -82,7 +82,7 @@ static struct an_thread *weigh(const struct an_view *v)
 
     every.all_threads = true;
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *m = &p->sample.v[i];
+        const struct profile_sample *m = &p->sample.v[i];
         uint32_t stack;
         unsigned kind;
 
@@ -158,7 +158,7 @@ static int64_t guessed_ns(const struct an_view *v)
     int64_t sum = 0;
 
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *m = &p->sample.v[i];
+        const struct profile_sample *m = &p->sample.v[i];
         uint32_t stack, pair = about[m->tags];
         unsigned kind;
 

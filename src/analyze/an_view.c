@@ -78,7 +78,7 @@ static bool sum_fits(const struct an_view *v)
     double sum = 0;
 
     for (size_t i = 0; i < v->profile->sample.n; i++) {
-        const struct sample *m = &v->profile->sample.v[i];
+        const struct profile_sample *m = &v->profile->sample.v[i];
 
         if (m->metric == v->metric || m->metric == v->waiting)
             sum += fabs((double)m->weight);
@@ -163,10 +163,11 @@ void an_view_narrow(struct an_view *v, struct profile *p)
     p->metric.n = kept;
     for (size_t i = 0; i < p->sample.n; i++)
         if (as[p->sample.v[i].metric]) {
-            p->sample.v[samples] = p->sample.v[i];
-            p->sample.v[samples++].metric = as[p->sample.v[i].metric];
+            profile_move_sample(p, samples, i);
+            p->sample.v[samples].metric = as[p->sample.v[samples].metric];
+            samples++;
         }
-    p->sample.n = samples;
+    profile_keep_samples(p, samples);
     v->metric = as[v->metric];
     v->waiting = as[v->waiting];
     free(as);

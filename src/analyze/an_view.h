@@ -47,8 +47,8 @@ const char *an_view_unit(const struct an_view *v);
 bool an_view_is_exact(const struct an_view *v); /* not sampled: no intervals */
 
 /* Does M count?  If so, set its stack and kind. */
-static inline bool an_view_takes(const struct an_view *v, const struct sample *m, uint32_t *stack,
-                                 unsigned *kind)
+static inline bool an_view_takes(const struct an_view *v, const struct profile_sample *m,
+                                 uint32_t *stack, unsigned *kind)
 {
     *stack = m->stack;
     *kind = 0;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct step { /* of a stack, outermost first */
+struct step { /* a frame of a stack, outermost first */
     uint32_t label, line, module;
 };
 
@@ -12,7 +12,7 @@ struct builder {
     struct edges *g;
     const struct profile *p;
     VEC(struct step) step;
-    VEC(size_t) seen_function, seen_call; /* sample + 1 that was last added */
+    VEC(size_t) seen_function, seen_call; /* last sample added, + 1 */
     size_t sample;
 };
 
@@ -32,7 +32,7 @@ static void add_frame_steps(struct builder *b, uint32_t frame)
     struct profile_chain names = g->labels.symbols.frame.v[frame - 1];
     struct profile_chain lines = b->p->chain.v[frame - 1];
 
-    /* Innermost first, as the whole is reversed in the end. */
+    /* Innermost first: the whole stack is reversed at the end. */
     for (uint32_t i = names.n; i--;) {
         uint32_t symbol = g->labels.symbols.chain.v[names.first + i];
         uint32_t line = lines.n == names.n ? b->p->location.v[lines.first + i].line : 0;
@@ -72,7 +72,7 @@ static uint32_t self_at(struct edges *g, const struct step *s)
     return (uint32_t)g->self.n - 1;
 }
 
-/* Calls of one function by another are one, whatever their lines: the first line seen. */
+/* All calls from one function to another are one call, at the first line seen. */
 static uint32_t call_at(struct builder *b, const struct step *from, const struct step *to)
 {
     struct edges *g = b->g;
@@ -89,7 +89,7 @@ static uint32_t call_at(struct builder *b, const struct step *from, const struct
     return (uint32_t)g->call.n - 1;
 }
 
-static void add_call(struct builder *b, size_t i, const struct sample *m)
+static void add_call(struct builder *b, size_t i, const struct profile_sample *m)
 {
     uint32_t at = call_at(b, &b->step.v[i - 1], &b->step.v[i]);
     struct edges_value *v = &b->g->call_value.v[at * b->g->n_values + m->metric - 1];
@@ -103,7 +103,7 @@ static void add_call(struct builder *b, size_t i, const struct sample *m)
     b->g->call_count.v[at] += m->count;
 }
 
-static void add_function(struct builder *b, const struct step *s, const struct sample *m)
+static void add_function(struct builder *b, const struct step *s, const struct profile_sample *m)
 {
     struct edges *g = b->g;
 
@@ -116,7 +116,7 @@ static void add_function(struct builder *b, const struct step *s, const struct s
     g->function_count.v[s->label - 1] += m->count;
 }
 
-static void add_sample(struct builder *b, const struct sample *m)
+static void add_sample(struct builder *b, const struct profile_sample *m)
 {
     struct edges *g = b->g;
     const struct step *leaf;
@@ -166,7 +166,7 @@ void edges_release(struct edges *g)
     umap_release(&g->call_of);
 }
 
-struct named { /* a label with what it is sorted by */
+struct named { /* a label with its sort keys */
     struct an_label l;
     uint32_t id;
 };
@@ -195,7 +195,7 @@ uint32_t *edges_order(const struct edges *g)
     return order;
 }
 
-struct placed { /* a call with the places of its ends */
+struct placed { /* a call with the positions of caller and callee in the order */
     uint32_t caller, callee, id;
 };
 

@@ -1,13 +1,13 @@
-/* fmt_collapsed.c - collapsed ("folded") stacks: writing.  collapsed_read.c reads.
+/* fmt_collapsed.c - export to collapsed ("folded") stacks.  collapsed_read.c imports them.
  *
- * The figure of a line is a number of samples where the metric was sampled evenly, as other tools
- * write it; otherwise the metric's own unit.  SPDX-License-Identifier: Apache-2.0 */
+ * The number on a line is a count of samples if all samples have the same weight, as in other
+ * tools, otherwise the cost in the metric's unit.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "analyze/an_tree.h"
 #include "formats/collapsed.h"
 
-/* ';' and line ends separate, so that they cannot be in a name. */
+/* ';' and line ends are separators, so replace them in names. */
 static void put_name(struct out *o, const struct an_symbol *y)
 {
     for (const char *s = y->name; *s; s++)
@@ -35,8 +35,8 @@ static void put_stack(struct out *o, const struct an_symbols *s, const struct an
     vec_release(&up);
 }
 
-/* The weight of each sample of a metric that was sampled evenly: that many are one sample.  What
- * was measured, and samples that stand for different amounts, are told in the metric's unit: 1. */
+/* The weight of one sample if all samples of METRIC have the same weight.  1 for an exact metric
+ * and for different weights, which are written in the metric's unit. */
 static int64_t weight_of_one(const struct profile *p, uint32_t metric)
 {
     int64_t one = 0;
@@ -44,7 +44,7 @@ static int64_t weight_of_one(const struct profile *p, uint32_t metric)
     if (!metric || p->metric.v[metric - 1].flags & METRIC_EXACT)
         return 1;
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *m = &p->sample.v[i];
+        const struct profile_sample *m = &p->sample.v[i];
         int64_t count = m->count > 0 && m->count <= INT64_MAX ? (int64_t)m->count : 1;
 
         if (m->metric != metric || !m->weight)

@@ -1,8 +1,8 @@
-/* fmt_firefox.c - the Firefox Profiler's processed profile, version 54, which the profiler upgrades
- * when it loads it.  firefox_tables.c holds the tables of functions, frames and stacks.
+/* fmt_firefox.c - export to the Firefox Profiler's processed profile, version 54.  The profiler
+ * upgrades it when it loads it.  firefox_tables.c holds the tables of functions, frames and stacks.
  *
- * Samples carry one metric, as weights, and waiting with it where both were recorded; those
- * without times are put one millisecond apart.  Spans become markers.
+ * Samples carry the weights of one metric, and waits too if both were recorded.  Samples without
+ * times are placed one millisecond apart.  Spans become markers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct writer {
     struct json j;
     const struct profile *p;
     struct an_symbols symbols;
-    struct firefox_tables t; /* of the thread at hand */
+    struct firefox_tables t; /* of the current thread */
     struct timeline line;
     uint32_t metric;
     uint64_t start_ns;
@@ -53,7 +53,7 @@ static void put_stack_of(struct writer *w, const struct timeline_item *v)
 }
 
 /* Write nanoseconds as milliseconds, as the profiler does.  Sampled time is the CPU time since the
- * sample before, which the profiler draws as the thread's load. */
+ * previous sample, which the profiler draws as the thread's load. */
 static void put_weights(struct writer *w, const struct timeline_item *v, size_t n, bool timed)
 {
     struct json *j = &w->j;
@@ -241,7 +241,7 @@ static int by_counter(const void *a, const void *b, void *profile)
 static void put_counters(struct writer *w)
 {
     const struct counter *c = w->p->counter.v;
-    size_t total = w->thread.n ? w->p->counter.n : 0; /* each belongs to a thread */
+    size_t total = w->thread.n ? w->p->counter.n : 0; /* the profiler needs a thread for each */
     size_t *at = mem_alloc((total + 1) * sizeof *at);
 
     for (size_t i = 0; i < total; i++)
@@ -362,8 +362,8 @@ static uint64_t first_time(const struct writer *w)
     const struct profile *p = w->p;
     uint64_t first = UINT64_MAX;
 
-    for (size_t i = 0; i < p->sample.n; i++)
-        first = earlier(first, p->sample.v[i].start_ns);
+    for (size_t i = 0; i < p->time.n; i++)
+        first = earlier(first, p->time.v[i].start_ns);
     for (size_t i = 0; i < p->span.n; i++)
         first = earlier(first, p->span.v[i].start_ns);
     for (size_t i = 0; i < p->counter.n; i++)
@@ -371,8 +371,8 @@ static uint64_t first_time(const struct writer *w)
     return first == UINT64_MAX ? 0 : first;
 }
 
-/* Spans by thread, in their order. */
-static void part_spans(struct writer *w)
+/* Group spans by thread; those of one thread keep their order. */
+static void group_spans(struct writer *w)
 {
     const struct profile *p = w->p;
     size_t *at;
@@ -389,10 +389,10 @@ static void part_spans(struct writer *w)
         w->span.v[at[p->span.v[i].thread + 1]++] = (uint32_t)i;
 }
 
-/* Threads with samples of the metric, or with spans. */
+/* Choose the threads with samples of the metric or with spans. */
 static void choose_threads(struct writer *w)
 {
-    part_spans(w);
+    group_spans(w);
     vec_reserve(&w->run_of, w->p->thread.n + 1);
     memset(w->run_of.v, 0, (w->p->thread.n + 1) * sizeof *w->run_of.v);
     for (size_t i = 0; i < w->line.run.n; i++)

@@ -1,5 +1,5 @@
-/* fmt_json.c - a profile as it is in memory, as JSON: every table in full, ids from 1, 0 for
- * none (docs/formats.md).  Samples, stacks, spans and counters are columns.
+/* fmt_json.c - export the profile as it is in memory to JSON: all tables in full, ids from 1, 0
+ * for none (docs/formats.md).  Samples, stacks, spans and counters are columns.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
@@ -133,15 +133,17 @@ static void put_frames(struct writer *w)
     }
 }
 
-/* NAME: one value of each ITEM of LIST, as a column. */
-#define column(w, name, list, put, field)                     \
-    do {                                                      \
-        json_key(&(w)->j, name);                              \
-        json_array(&(w)->j);                                  \
-        for (size_t i_ = 0; i_ < (w)->p->list.n; i_++)        \
-            put(&(w)->j, (w)->p->list.v[i_].field);           \
-        json_end_array(&(w)->j);                              \
+/* Write member NAME: FIELD of each item of LIST, as a column. */
+#define column_of(w, name, n_items, put, value)           \
+    do {                                                  \
+        json_key(&(w)->j, name);                          \
+        json_array(&(w)->j);                              \
+        for (size_t i_ = 0; i_ < (n_items); i_++)         \
+            put(&(w)->j, value);                          \
+        json_end_array(&(w)->j);                          \
     } while (0)
+#define column(w, name, list, put, field) \
+    column_of(w, name, (w)->p->list.n, put, (w)->p->list.v[i_].field)
 
 static void put_stacks(struct writer *w)
 {
@@ -173,8 +175,8 @@ static void put_samples(struct writer *w)
     column(w, "stack", sample, json_u64, stack);
     column(w, "thread", sample, json_u64, thread);
     column(w, "cpu", sample, json_i64, cpu);
-    column(w, "start_ns", sample, json_u64, start_ns);
-    column(w, "duration_ns", sample, json_u64, duration_ns);
+    column_of(w, "start_ns", w->p->sample.n, json_u64, profile_time(w->p, i_).start_ns);
+    column_of(w, "duration_ns", w->p->sample.n, json_u64, profile_time(w->p, i_).duration_ns);
     column(w, "weight", sample, json_i64, weight);
     column(w, "count", sample, json_u64, count);
     column(w, "tags", sample, json_u64, tags);
@@ -263,7 +265,7 @@ static int json_write(const struct an_view *v, const struct export_options *o, s
 const struct format format_json = {
     .name = "json",
     .extension = ".json",
-    .about = "everything, as plain JSON tables",
+    .about = "the whole profile as JSON tables",
     .has_tags = true,
     .all_metrics = true,
     .write = json_write,

@@ -24,7 +24,7 @@ void rows_build(struct rows *r, const struct profile *p, struct rows_options o)
     memset(r, 0, sizeof *r);
     r->columns = p->metric.n + o.counts;
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *m = &p->sample.v[i];
+        const struct profile_sample *m = &p->sample.v[i];
         uint32_t stack = m->stack && o.as ? o.as[m->stack - 1] : m->stack;
         size_t row = row_of(r, (struct row){ stack, m->thread, m->tags });
         int64_t *v = r->value.v + row * r->columns;

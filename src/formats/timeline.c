@@ -34,7 +34,7 @@ static bool is_waiting(const struct profile *p, uint32_t metric)
     return (p->metric.v[metric - 1].flags & METRIC_OFF_CPU) && timeline_is_time(p, metric);
 }
 
-/* Items of a run without times, added up by stack, in the order they first appear. */
+/* Sum the items of a run without times by stack, in the order of first appearance. */
 static size_t add_up(struct timeline_item *v, size_t n)
 {
     struct umap at = { 0 };
@@ -70,10 +70,11 @@ static void add_run(struct timeline *t, const struct sortable *s, size_t n)
     vec_push(&t->run, r);
 }
 
-static struct timeline_item item_of(const struct profile *p, const struct sample *m,
-                                    uint32_t stack)
+static struct timeline_item item_of(const struct profile *p, size_t i, uint32_t stack)
 {
-    uint64_t end = m->start_ns ? m->start_ns + m->duration_ns : 0;
+    const struct profile_sample *m = &p->sample.v[i];
+    struct profile_time t = profile_time(p, i);
+    uint64_t end = t.start_ns ? t.start_ns + t.duration_ns : 0;
 
     return (struct timeline_item){ end, m->thread, stack, m->weight, m->count,
                                    is_waiting(p, m->metric) };
@@ -88,10 +89,10 @@ void timeline_build(struct timeline *t, const struct an_view *v)
 
     memset(t, 0, sizeof *t);
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *m = &p->sample.v[i];
+        const struct profile_sample *m = &p->sample.v[i];
 
         if (m->weight && an_view_takes(v, m, &stack, &kind))
-            vec_push(&s, ((struct sortable){ item_of(p, m, stack), i }));
+            vec_push(&s, ((struct sortable){ item_of(p, i, stack), i }));
     }
     if (s.n)
         qsort(s.v, s.n, sizeof *s.v, by_thread_and_time);

@@ -42,7 +42,7 @@ static void put_string(struct view_data *v, const char *s)
     v->n_strings++;
 }
 
-/* The page's number of string S, named by KEY. */
+/* The number of string S in the page; KEY identifies it. */
 static uint64_t string_number(struct build *b, uint64_t key, const char *s)
 {
     uint32_t at;
@@ -119,7 +119,7 @@ static unsigned bytes_of(uint64_t largest)
     return bytes;
 }
 
-/* One pass in depth-first order; PATH is the way from the root to the node before. */
+/* One pass in depth-first order; PATH is the path from the root to the previous node. */
 static void put_nodes(struct build *b)
 {
     struct buf *symbol = &b->v->column[VIEW_NODE_SYMBOL];
@@ -150,7 +150,7 @@ static void put_nodes(struct build *b)
 
 /* --- weights ---------------------------------------------------------------------------- */
 
-struct sum { /* of the samples of a group on a node */
+struct sum { /* of the samples of a group at a node */
     uint32_t position;
     int64_t weight;
     uint64_t count;
@@ -162,7 +162,7 @@ struct grouped { /* samples in order of their group */
     size_t n;      /* groups */
 };
 
-static size_t group_of(const struct build *b, const struct sample *m)
+static size_t group_of(const struct build *b, const struct profile_sample *m)
 {
     return ((m->metric - 1) * (b->p->thread.n + 1) + m->thread) * (b->v->tags.shown.n + 1) +
            b->v->tags.number[m->tags];
@@ -191,20 +191,20 @@ static int by_position(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static uint32_t position_of(const struct build *b, const struct sample *m)
+static uint32_t position_of(const struct build *b, const struct profile_sample *m)
 {
     return m->stack ? b->position[b->tree.node_of_stack.v[m->stack - 1]] : 0;
 }
 
-/* Add the samples up in SUM, which has room for N; returns how many nodes they are on.  PLACE
- * (by position, all 0 before and after) says where in SUM a node is, + 1. */
+/* Sum the samples by node into SUM, which has room for N; returns the number of nodes.  PLACE (by
+ * position, all 0 before and after) is the index of a node in SUM, + 1. */
 static uint32_t sum_group(const struct build *b, const uint32_t *sample, size_t n, uint32_t *place,
                           struct sum *sum)
 {
     uint32_t used = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const struct sample *m = &b->p->sample.v[sample[i]];
+        const struct profile_sample *m = &b->p->sample.v[sample[i]];
         uint32_t at = position_of(b, m);
         struct sum *s;
 
@@ -224,7 +224,7 @@ static uint32_t sum_group(const struct build *b, const uint32_t *sample, size_t 
 static void put_group(struct build *b, const uint32_t *sample, size_t n, uint32_t *place,
                       struct sum *sum)
 {
-    const struct sample *first = &b->p->sample.v[sample[0]];
+    const struct profile_sample *first = &b->p->sample.v[sample[0]];
     uint32_t used = sum_group(b, sample, n, place, sum), before = 0;
 
     vec_push(&b->v->group, ((struct view_group){ first->metric, first->thread,

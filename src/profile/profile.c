@@ -23,6 +23,7 @@ void profile_free(struct profile *p)
     vec_release(&p->stack);
     vec_release(&p->tag);
     vec_release(&p->sample);
+    vec_release(&p->time);
     vec_release(&p->span);
     vec_release(&p->counter);
     vec_release(&p->row);
@@ -53,6 +54,31 @@ double profile_meta_number(const struct profile *p, const char *key, double othe
     return end == text ? otherwise : x;
 }
 
+struct sample profile_sample(const struct profile *p, size_t i)
+{
+    const struct profile_sample *m = &p->sample.v[i];
+    struct profile_time t = profile_time(p, i);
+
+    return (struct sample){ .start_ns = t.start_ns, .duration_ns = t.duration_ns,
+                            .thread = m->thread, .stack = m->stack, .metric = m->metric,
+                            .tags = m->tags, .cpu = m->cpu, .weight = m->weight,
+                            .count = m->count };
+}
+
+void profile_move_sample(struct profile *p, size_t to, size_t from)
+{
+    p->sample.v[to] = p->sample.v[from];
+    if (p->time.n)
+        p->time.v[to] = p->time.v[from];
+}
+
+void profile_keep_samples(struct profile *p, size_t n)
+{
+    p->sample.n = n;
+    if (p->time.n)
+        p->time.n = n;
+}
+
 static void earlier(uint64_t *first, uint64_t time_ns)
 {
     if (time_ns && (!*first || time_ns < *first))
@@ -65,8 +91,8 @@ uint64_t profile_start_ns(const struct profile *p)
 
     if (first)
         return first;
-    for (size_t i = 0; i < p->sample.n; i++)
-        earlier(&first, p->sample.v[i].start_ns);
+    for (size_t i = 0; i < p->time.n; i++)
+        earlier(&first, p->time.v[i].start_ns);
     for (size_t i = 0; i < p->span.n; i++)
         earlier(&first, p->span.v[i].start_ns);
     return first;
@@ -119,7 +145,11 @@ static void replay_definitions(const struct profile *p, struct sink *out)
 void profile_replay(const struct profile *p, struct sink *out)
 {
     replay_definitions(p, out);
-    REPLAY_EACH(sample, sample);
+    for (size_t i = 0; i < p->sample.n; i++) {
+        struct sample m = profile_sample(p, i);
+
+        sink_sample(out, &m);
+    }
     REPLAY_EACH(span, span);
     REPLAY_EACH(counter, counter);
     for (size_t i = 0; i < p->row.n; i++)

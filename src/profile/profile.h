@@ -32,6 +32,17 @@ struct profile_row {
     struct profile_chain chain; /* range of profile.location */
 };
 
+/* A sample without its time: most aggregated formats have millions of samples and no times. */
+struct profile_sample {
+    int64_t weight;
+    uint64_t count;
+    uint32_t thread, stack, metric, tags;
+    int32_t cpu;
+};
+struct profile_time {
+    uint64_t start_ns, duration_ns;
+};
+
 struct profile {
     struct arena arena;
     VEC(struct profile_meta) meta;
@@ -48,7 +59,8 @@ struct profile {
     VEC(struct location) location;
     VEC(struct profile_node) stack; /* parent id < own id */
     VEC(struct tag) tag;            /* parent id < own id */
-    VEC(struct sample) sample;
+    VEC(struct profile_sample) sample;
+    VEC(struct profile_time) time;  /* one for each sample, or none if no sample has a time */
     VEC(struct span) span;
     VEC(struct counter) counter;
     VEC(struct profile_row) row;    /* the stored part of the line tables */
@@ -65,6 +77,18 @@ void profile_free(struct profile *p);
 struct sink *profile_sink(struct profile *p);
 /* Send all of P to OUT, definitions first, without calling end(). */
 void profile_replay(const struct profile *p, struct sink *out);
+
+/* Time of sample number I; 0 when it has none. */
+static inline struct profile_time profile_time(const struct profile *p, size_t i)
+{
+    return p->time.n ? p->time.v[i] : (struct profile_time){ 0, 0 };
+}
+/* Sample number I as its producer wrote it. */
+struct sample profile_sample(const struct profile *p, size_t i);
+/* Replace sample number TO by sample number FROM; for loops that keep some of the samples. */
+void profile_move_sample(struct profile *p, size_t to, size_t from);
+/* Keep the first N samples. */
+void profile_keep_samples(struct profile *p, size_t n);
 
 const char *profile_string(const struct profile *p, uint32_t id);   /* "" for 0 */
 const char *profile_meta(const struct profile *p, const char *key); /* "" when absent */

@@ -266,18 +266,27 @@ static int64_t bounded(struct loader *l, uint32_t metric, int64_t weight)
     return weight < 0 ? -(int64_t)size : (int64_t)size;
 }
 
+/* Set the time of the next sample.  Samples before the first one with a time have none. */
+static void add_time(struct profile *p, struct profile_time t)
+{
+    while (p->time.n < p->sample.n)
+        vec_push(&p->time, ((struct profile_time){ 0, 0 }));
+    vec_push(&p->time, t);
+}
+
 static void load_sample(struct sink *s, const struct sample *m)
 {
     struct loader *l = loader_of(s);
-    struct sample *own;
 
     if (!no_error(l) || !known(l, "thread", m->thread, l->p.thread.n) ||
         !known(l, "stack", m->stack, l->p.stack.n) || !tags_ok(l, m->tags) ||
         !defined(l, "metric", m->metric, l->p.metric.n))
         return;
-    own = vec_add(&l->p.sample);
-    *own = *m;
-    own->weight = bounded(l, m->metric, m->weight);
+    if (l->p.time.n || m->start_ns || m->duration_ns)
+        add_time(&l->p, (struct profile_time){ m->start_ns, m->duration_ns });
+    vec_push(&l->p.sample,
+             ((struct profile_sample){ bounded(l, m->metric, m->weight), m->count, m->thread,
+                                       m->stack, m->metric, m->tags, m->cpu }));
 }
 
 static void load_span(struct sink *s, const struct span *x)

@@ -109,7 +109,7 @@ static void map_processes(struct merge *m, struct part *t)
     }
 }
 
-/* Give a part without threads a process and thread of its own. */
+/* Add a process and a thread for a part without threads. */
 static void add_own_thread(struct merge *m, struct part *t, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -308,7 +308,7 @@ static void map_tags(struct merge *m, struct part *t)
 static void send_samples(struct merge *m, const struct part *t)
 {
     for (size_t i = 0; i < t->p->sample.n; i++) {
-        struct sample x = t->p->sample.v[i];
+        struct sample x = profile_sample(t->p, i);
 
         x.start_ns = shifted(t, x.start_ns);
         x.thread = x.thread ? t->thread[x.thread] : t->own_thread;

@@ -155,7 +155,7 @@ static void put_list(const struct merge_meta *m, const char *key)
     buf_release(&list);
 }
 
-/* Samples per CPU second: samples and rate of a part give its CPU time. */
+/* Samples per CPU second.  The CPU time of a part is its samples divided by its rate. */
 static void put_rate(const struct merge_meta *m, const char *key)
 {
     double samples = 0, seconds = 0;
@@ -235,7 +235,7 @@ static const struct rule {
     { "*", put_list },
 };
 
-static bool fits(const char *pattern, const char *key)
+static bool matches(const char *pattern, const char *key)
 {
     size_t n = strcspn(pattern, "*");
 
@@ -245,7 +245,7 @@ static bool fits(const char *pattern, const char *key)
 static void put_fact(const struct merge_meta *m, const char *key)
 {
     for (const struct rule *r = rules;; r++)
-        if (fits(r->key, key)) {
+        if (matches(r->key, key)) {
             r->put(m, key);
             return;
         }

@@ -49,7 +49,8 @@ static void add_tags(const struct profile *p, uint32_t tags, struct buf *out)
 void perf_text(const struct profile *p, struct buf *out)
 {
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *m = &p->sample.v[i];
+        struct sample one = profile_sample(p, i);
+        const struct sample *m = &one;
         const struct thread *t = &p->thread.v[m->thread - 1];
 
         buf_printf(out, "%" PRId64 "/%" PRId64 " %s %" PRIu64 "+%" PRIu64 " %" PRId64 " ",

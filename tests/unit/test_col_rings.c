@@ -142,9 +142,9 @@ TEST(col_rings_merge_the_samples_of_all_cpus_by_time)
     on_three_cpus(&r.b);
     put_records(&r.rings, &r.b, 0, r.b.record.n);
     CHECK(r.rings.source.drain(&r.rings.rings, 1000000000) > 0);
-    CHECK_STR(told(&r), "10/10 cpu-clock 2000000+1000000 1000000 prog+1001\n"
-                        "10/10 cpu-clock 3000000+1000000 1000000 prog+1002\n"
-                        "10/10 cpu-clock 4000000+1000000 1000000 libx.so+3\n");
+    CHECK_STR(told(&r), "10/10 cpu 2000000+1000000 1000000 prog+1001\n"
+                        "10/10 cpu 3000000+1000000 1000000 prog+1002\n"
+                        "10/10 cpu 4000000+1000000 1000000 libx.so+3\n");
     for (size_t i = 0; i < PB_CPUS; i++) /* all space was released */
         CHECK_EQ(r.rings.samples[i].page->data_tail, r.rings.samples[i].page->data_head);
     release(&r);
@@ -158,13 +158,13 @@ TEST(col_rings_keep_newer_records_for_the_next_drain)
     on_three_cpus(&r.b);
     put_records(&r.rings, &r.b, 0, r.b.record.n);
     r.rings.source.drain(&r.rings.rings, 4200000);
-    CHECK_STR(told(&r), "10/10 cpu-clock 2000000+1000000 1000000 prog+1001\n"
-                        "10/10 cpu-clock 3000000+1000000 1000000 prog+1002\n");
+    CHECK_STR(told(&r), "10/10 cpu 2000000+1000000 1000000 prog+1001\n"
+                        "10/10 cpu 3000000+1000000 1000000 prog+1002\n");
     pb_chain(&r.b, 6000000, 10, CHAIN(CODE + 4));
     put_records(&r.rings, &r.b, r.b.record.n - 1, r.b.record.n);
     r.rings.source.finish(&r.rings.rings, 7000000);
     CHECK_EQ(r.profile->sample.n, 4);
-    CHECK_EQ(r.profile->sample.v[3].start_ns, 5000000);
+    CHECK_EQ(r.profile->time.v[3].start_ns, 5000000);
     release(&r);
 }
 
@@ -218,7 +218,7 @@ TEST(col_rings_abandon_a_ring_with_invalid_records)
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE));
     put_records(&r.rings, &r.b, 0, 2);
     r.rings.source.finish(&r.rings.rings, 0);
-    CHECK_STR(told(&r), "10/10 cpu-clock 1000000+1000000 1000000 ?+400000\n");
+    CHECK_STR(told(&r), "10/10 cpu 1000000+1000000 1000000 ?+400000\n");
     release(&r);
 }
 

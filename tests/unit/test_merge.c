@@ -73,7 +73,8 @@ static void add_profile(struct lines *l, const struct profile *p, uint64_t shift
     struct buf b = { 0 };
 
     for (size_t i = 0; i < p->sample.n; i++) {
-        const struct sample *m = &p->sample.v[i];
+        struct sample one = profile_sample(p, i);
+        const struct sample *m = &one;
         const struct metric *k = &p->metric.v[m->metric - 1];
 
         buf_printf(&b, "%s %s %" PRIu64 "+%" PRIu64 " %d %" PRId64 " %" PRIu64,
@@ -512,27 +513,27 @@ TEST(merge_keeps_times_of_one_clock_and_moves_others_to_the_first_start)
         { "start_ns", "60000000000" }, { "duration_ns", "2000000000" }, { 0 } };
     struct profile *m = merge_two(with_facts(later), with_facts(first)), *early;
 
-    CHECK_EQ(m->sample.v[1].start_ns, 60000000010);
-    CHECK_EQ(m->sample.v[3].start_ns, 50000000010);
-    CHECK_EQ(m->sample.v[0].start_ns, 0);
+    CHECK_EQ(m->time.v[1].start_ns, 60000000010);
+    CHECK_EQ(m->time.v[3].start_ns, 50000000010);
+    CHECK_EQ(m->time.v[0].start_ns, 0);
     CHECK_STR(profile_meta(m, "start_ns"), "50000000000");
     CHECK_STR(profile_meta(m, "duration_ns"), "12000000000");
     CHECK_STR(profile_meta(m, "date"), "2026-01-01T10:00:00+0000");
     profile_free(m);
     m = merge_two(with_facts(first), with_facts(elsewhere));
-    CHECK_EQ(m->sample.v[3].start_ns, 50000000010);
+    CHECK_EQ(m->time.v[3].start_ns, 50000000010);
     CHECK_STR(profile_meta(m, "duration_ns"), "2000000000");
     profile_free(m);
     m = merge_two(with_facts(first), with_facts(realtime));
-    CHECK_EQ(m->sample.v[3].start_ns, 50000000010);
+    CHECK_EQ(m->time.v[3].start_ns, 50000000010);
     profile_free(m);
     early = with_facts(elsewhere);
-    early->sample.v[1].start_ns = 9000000000; /* before its start, by more than the first's */
+    early->time.v[1].start_ns = 9000000000; /* before its start, by more than the first's */
     m = merge_two(with_facts(first), early);
-    CHECK_EQ(m->sample.v[3].start_ns, 1);
+    CHECK_EQ(m->time.v[3].start_ns, 1);
     profile_free(m);
     m = merge_two(with_facts(first), with_facts(rebooted));
-    CHECK_EQ(m->sample.v[3].start_ns, 50000000010);
+    CHECK_EQ(m->time.v[3].start_ns, 50000000010);
     profile_free(m);
 }
 

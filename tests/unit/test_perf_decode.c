@@ -192,24 +192,24 @@ TEST(perf_lbr_stitches_a_full_stack_onto_the_one_before)
 
     r = branches(&b, shallow, 2);
     s = perf_lbr_walk(&r, &known, &depth, frames, 16);
-    CHECK(s.whole && s.n == 3 && !s.stitched);
+    CHECK(s.complete && s.n == 3 && !s.joined);
     r = branches(&b, first, 4);
     s = perf_lbr_walk(&r, &known, &depth, frames, 16);
-    CHECK(s.whole && s.n == 5);
+    CHECK(s.complete && s.n == 5);
     r = branches(&b, deeper, 4);
     s = perf_lbr_walk(&r, &known, &depth, frames, 16);
-    CHECK(s.whole);
-    CHECK_EQ(s.stitched, 2);
+    CHECK(s.complete);
+    CHECK_EQ(s.joined, 2);
     CHECK_EQ(s.n, 7);
     CHECK_EQ(frames[0].pc, 0x999);
     CHECK_EQ(frames[1].pc, 7);
     CHECK_EQ(frames[6].pc, 2);
     r = branches(&b, one_alike, 4); /* a single equal call may be a coincidence */
     s = perf_lbr_walk(&r, &known, &depth, frames, 16);
-    CHECK(!s.whole && s.n == 5);
+    CHECK(!s.complete && s.n == 5);
     r = branches(&b, other, 4);
     s = perf_lbr_walk(&r, &known, &depth, frames, 16);
-    CHECK(!s.whole && s.n == 5);
+    CHECK(!s.complete && s.n == 5);
     vec_release(&known);
     buf_release(&b);
 }

@@ -199,6 +199,37 @@ TEST(intern_keeps_apart_what_differs_in_one_field)
     intern_release(&in);
 }
 
+TEST(profile_stores_times_only_if_a_sample_has_one)
+{
+    static const uint64_t start[] = { 0, 0, 70, 0, 90 };
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+
+    sink_string(s, "cpu", 3);
+    sink_metric(s, &(struct metric){ .name = 1 });
+    for (size_t i = 0; i < ARRAY_LEN(start); i++) {
+        sink_sample(s, &(struct sample){ .metric = 1, .start_ns = start[i], .count = i + 1,
+                                         .duration_ns = start[i] / 10, .weight = (int64_t)i });
+        CHECK_EQ(p->time.n, i < 2 ? 0 : i + 1);
+        CHECK_EQ(profile_time(p, i).start_ns, start[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(start); i++) {
+        struct sample m = profile_sample(p, i);
+
+        CHECK_EQ(m.start_ns, start[i]);
+        CHECK_EQ(m.duration_ns, start[i] / 10);
+        CHECK_EQ(m.weight, (int64_t)i);
+        CHECK_EQ(m.count, i + 1);
+    }
+    profile_move_sample(p, 1, 4);
+    profile_keep_samples(p, 2);
+    CHECK_EQ(p->sample.n, 2);
+    CHECK_EQ(p->time.n, 2);
+    CHECK_EQ(profile_time(p, 1).start_ns, 90);
+    CHECK_EQ(p->sample.v[1].weight, 4);
+    profile_free(p);
+}
+
 TEST(profile_starts_with_its_first_sample_or_span)
 {
     struct profile *p = profile_new();

@@ -94,8 +94,9 @@ static struct buf flat(const struct profile *p)
     EACH(location, "%u %u", x->function, x->line)
     EACH(stack, "%u %u", x->parent, x->frame)
     EACH(tag, "%u %u %u %u %lld", x->parent, x->key, x->text, x->unit, LL x->value)
-    EACH(sample, "%lld %lld %u %u %u %u %d %lld %lld", LL x->start_ns, LL x->duration_ns, x->thread,
-         x->stack, x->metric, x->tags, x->cpu, LL x->weight, LL x->count)
+    EACH(sample, "%u %u %u %u %d %lld %lld", x->thread, x->stack, x->metric, x->tags, x->cpu,
+         LL x->weight, LL x->count)
+    EACH(time, "%lld %lld", LL x->start_ns, LL x->duration_ns)
     EACH(span, "%lld %lld %u %u %u %u %u", LL x->start_ns, LL x->duration_ns, x->thread, x->name,
          x->stack, x->detail, x->tags)
     EACH(counter, "%lld %u %u %u %u %g", LL x->time_ns, x->process, x->name, x->unit, x->tags,

@@ -135,7 +135,7 @@ static void got_frame(struct buf *b, const struct profile *p, uint32_t id)
                    (unsigned)f->address);
 }
 
-static void got_sample(struct buf *b, const struct profile *p, const struct sample *s)
+static void got_sample(struct buf *b, const struct profile *p, const struct profile_sample *s)
 {
     const struct thread *t = &p->thread.v[s->thread - 1];
     const struct process *own = &p->process.v[t->process - 1];

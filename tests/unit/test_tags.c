@@ -245,7 +245,7 @@ TEST(tags_survive_pprof)
     life = an_tags_with(p, "life");
     CHECK_EQ(p->sample.n, 4);
     for (size_t i = 0; i < 4; i++) {
-        const struct sample *a = &m.p->sample.v[i], *b = &p->sample.v[i];
+        const struct profile_sample *a = &m.p->sample.v[i], *b = &p->sample.v[i];
         const struct tag *t = b->tags ? &p->tag.v[size[b->tags] - 1] : NULL;
 
         CHECK(a->weight == b->weight && a->count == b->count);

@@ -105,8 +105,8 @@ TEST(report_links_groups_to_their_parents_after_hiding_some)
     CHECK_STR(r.groups.group.v[3].name, "c");
     CHECK_EQ(r.groups.group.v[1].parent, 0);
     CHECK_EQ(r.groups.group.v[3].parent, 2);
-    CHECK_EQ(r.left_rows, 1);
-    CHECK_EQ(r.left_weight, 1);
+    CHECK_EQ(r.hidden_rows, 1);
+    CHECK_EQ(r.hidden_weight, 1);
     an_report_release(&r);
     an_view_release(&v);
     profile_free(p);

@@ -296,7 +296,7 @@ static const char *leaf_name(const struct profile *p, uint32_t stack)
                                  .name);
 }
 
-static const struct sample *sample_of(const struct profile *p, const char *thread,
+static const struct profile_sample *sample_of(const struct profile *p, const char *thread,
                                       const char *zone)
 {
     for (size_t i = 0; i < p->sample.n; i++)
