@@ -1,6 +1,6 @@
-/* chrome_read.c - import of Chrome's trace events: an array, perhaps without its end, or an
- * object with one.  Complete events (X) and pairs (B, E) become calls, instants calls without
- * duration, C counters; flows and asynchronous events are left out.
+/* chrome_read.c - import Chrome's trace events: an array, possibly unterminated, or an object that
+ * contains one.  Complete events (X) and pairs (B, E) become calls, instants become calls without
+ * duration, C events become counters.  Flows and asynchronous events are skipped.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include "formats/chrome.h"
 #include "formats/json_input.h"
 
-/* Microseconds, as long as nanoseconds of them fit: 285 years. */
+/* Microseconds; larger values overflow in nanoseconds: 285 years. */
 #define MAX_US 9e15
 
-enum { MOST_ARGS = 16 }; /* of one call that become tags; the rest is left out */
+enum { MOST_ARGS = 16 }; /* arguments of one call that become tags; the rest is skipped */
 
 struct arg {
     uint32_t key, text; /* strings; text 0: the value is a number */
@@ -28,15 +28,13 @@ struct event {
     uint32_t name, detail, args_name; /* strings */
     double value;                     /* of a counter's first argument */
     uint32_t value_name;
-    struct arg arg[MOST_ARGS];
-    uint32_t n_args;
 };
 
 struct track {
     uint32_t id; /* of the thread */
     struct thread t;
     struct process p;
-    VEC(struct call) open; /* begun, not ended */
+    VEC(struct call) open; /* B without E so far */
 };
 
 struct reader {
@@ -46,12 +44,14 @@ struct reader {
     struct calls calls;
     VEC(struct track) track;
     struct umap track_of, process_of, frame_of;
+    struct arg arg[MOST_ARGS]; /* of the event being read */
+    uint32_t n_args;
     char command[512];
     uint64_t events, unmatched;
     bool cut;
 };
 
-/* Numbers, or names that stand for one. */
+/* A number, or a string, which is mapped to a number above 2^40. */
 static int64_t read_id(struct reader *x)
 {
     enum json_token t = json_next(&x->r);
@@ -64,7 +64,7 @@ static int64_t read_id(struct reader *x)
     return 0;
 }
 
-static void keep_arg(struct reader *x, struct event *ev, uint32_t key)
+static void keep_arg(struct reader *x, uint32_t key)
 {
     const struct json_reader *r = &x->r;
     struct arg a = { .key = key };
@@ -76,8 +76,8 @@ static void keep_arg(struct reader *x, struct event *ev, uint32_t key)
         a.number = (int64_t)r->number;
     else
         return;
-    if (ev->n_args < MOST_ARGS)
-        ev->arg[ev->n_args++] = a;
+    if (x->n_args < MOST_ARGS)
+        x->arg[x->n_args++] = a;
 }
 
 static void read_args(struct reader *x, struct event *ev)
@@ -97,7 +97,7 @@ static void read_args(struct reader *x, struct event *ev)
         else {
             json_next(r);
             if (key)
-                keep_arg(x, ev, key);
+                keep_arg(x, key);
             if (r->token == JSON_NUMBER && key && !ev->value_name) {
                 ev->value = r->number;
                 ev->value_name = key;
@@ -112,6 +112,7 @@ static struct event read_event(struct reader *x)
     struct json_reader *r = &x->r;
     struct event ev = { 0 };
 
+    x->n_args = 0;
     while (json_next_key(r)) {
         if (json_text_is(r, "ph"))
             ev.phase = json_next(r) == JSON_STRING && r->n ? *r->text : 0;
@@ -180,14 +181,14 @@ static uint64_t nanoseconds(double us)
     return us > 0 && us < MAX_US ? (uint64_t)llround(us * 1000) : 0;
 }
 
-static uint32_t tags_of_call(struct reader *x, const struct event *ev)
+static uint32_t tags_of_call(struct reader *x)
 {
     uint32_t set = 0;
 
-    for (uint32_t i = 0; i < ev->n_args; i++)
-        set = intern_tag_of(&x->in, &(struct tag){ .parent = set, .key = ev->arg[i].key,
-                                                   .text = ev->arg[i].text,
-                                                   .value = ev->arg[i].number });
+    for (uint32_t i = 0; i < x->n_args; i++)
+        set = intern_tag_of(&x->in, &(struct tag){ .parent = set, .key = x->arg[i].key,
+                                                   .text = x->arg[i].text,
+                                                   .value = x->arg[i].number });
     return set;
 }
 
@@ -195,7 +196,7 @@ static struct call call_of(struct reader *x, const struct track *t, const struct
 {
     return (struct call){ .start_ns = nanoseconds(ev->ts), .duration_ns = nanoseconds(ev->dur),
                           .thread = t->id, .frame = frame_of(x, ev->name), .name = ev->name,
-                          .detail = ev->detail, .tags = tags_of_call(x, ev) };
+                          .detail = ev->detail, .tags = tags_of_call(x) };
 }
 
 static void end_call(struct reader *x, struct track *t, uint64_t at)
@@ -317,7 +318,7 @@ static int read_file(struct reader *x, struct err *e)
     return json_failure(r, e);
 }
 
-static void say_facts(struct reader *x)
+static void write_facts(struct reader *x)
 {
     sink_meta(x->out, "producer", "trace events");
     if (x->command[0])
@@ -337,8 +338,8 @@ int chrome_import(const struct import_input *in, struct sink *out, struct err *e
     if (rc == 0 && !x.calls.v.n && !x.events)
         rc = err_set(e, ERR_FORMAT, "the trace has no events");
     if (rc == 0) {
-        say_facts(&x);
-        calls_give(&x.calls, &x.in);
+        write_facts(&x);
+        calls_write(&x.calls, &x.in);
     }
     for (size_t i = 0; i < x.track.n; i++)
         vec_release(&x.track.v[i].open);
@@ -352,7 +353,7 @@ int chrome_import(const struct import_input *in, struct sink *out, struct err *e
     return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
-/* Either the member's name, or an array whose first object has a phase. */
+/* An object with the member traceEvents, or an array whose first object has a phase. */
 int chrome_recognize(const struct import_input *in)
 {
     size_t n = in->size < 4096 ? in->size : 4096, i = 0;
