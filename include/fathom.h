@@ -70,7 +70,7 @@ enum fathom_error {
     FATHOM_E_MISSING = -5  /* no such name */
 };
 
-/* Why something was not kept.  Every report and export carries these counts. */
+/* Why data was not kept.  Every report and export contains these counts. */
 enum fathom_loss {
     FATHOM_LOST_TRACE,   /* trace records dropped or overwritten: memory full */
     FATHOM_LOST_NODE,    /* zones not measured: no memory for a new call path */
@@ -109,9 +109,9 @@ struct fathom_stat {
     double raw_total_ns, raw_min_ns; /* not calibrated: including the cost of measuring */
 };
 
-/* Schedule: fathom_step() is called once per iteration; measuring is off for SKIP steps once,
- * then in a cycle: off for WAIT steps, on but discarded for WARMUP, on for ACTIVE.  After the
- * last active step ready(arg) is called with the data in place.  REPEAT 0 = forever. */
+/* A schedule.  Call fathom_step() once per iteration.  Measuring is off for SKIP steps once, then
+ * in a cycle: off for WAIT steps, on but discarded for WARMUP, on for ACTIVE.  ready(arg) is
+ * called after the last active step and can read the data.  REPEAT 0 = forever. */
 struct fathom_plan {
     uint32_t skip, wait, warmup, active, repeat;
 };
@@ -186,7 +186,7 @@ FATHOM_API uint64_t fathom_lost(enum fathom_loss cause);
 FATHOM_API uint64_t fathom_overhead_ns(void);
 FATHOM_API uint64_t fathom_memory_bytes(void);
 
-/* Strongest first. */
+/* Call VISIT for each piece of advice, strongest first. */
 FATHOM_API int fathom_advise(void (*visit)(const struct fathom_advice *, void *), void *arg);
 
 /* Baselines.  Save the measurements of one run and check another against them: VISIT is called
@@ -219,7 +219,7 @@ static inline uint64_t fathom_cycles(void) /* [signal] */
 #endif
 }
 
-/* ---- Inside: the measuring path.  Do not use anything below by name, except the macros at
+/* ---- Internal: the measuring path.  Do not use anything below by name, except the macros at
  *      the end. ------------------------------------------------------------------ */
 
 struct fathom_site { /* one place in the program; static, one per macro */
@@ -227,7 +227,7 @@ struct fathom_site { /* one place in the program; static, one per macro */
     uint32_t id;     /* 0 until known to the library */
     const char *name, *file, *func, *group;
     uint32_t line, kind;
-    uint32_t sample; /* wanted 1/N, 0 = none */
+    uint32_t sample; /* requested 1/N, 0 = none */
     uint32_t mode_wanted;
 } __attribute__((aligned(64)));
 
@@ -277,7 +277,7 @@ FATHOM_API void fathom_end_(struct fathom_zone *z);
 FATHOM_API struct fathom_node_ *fathom_child_(struct fathom_thread_ *t, struct fathom_site *s);
 FATHOM_API void fathom_full_(struct fathom_node_ *n, uint64_t start, uint64_t word);
 FATHOM_API void fathom_sites_add_(struct fathom_site *from, struct fathom_site *to);
-/* TO NULL: all of the program or library that FROM lies in. */
+/* TO NULL: all sites of the program or library that contains FROM. */
 FATHOM_API void fathom_sites_remove_(const void *from, const void *to);
 
 #define FATHOM_GET_(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
@@ -389,7 +389,7 @@ static inline void fathom_end(struct fathom_zone *z) /* [signal] */
     }
 }
 
-/* With one clock read, end *Z and begin SITE in its place. */
+/* End *Z and begin SITE with one clock read. */
 static inline void fathom_lap(struct fathom_zone *z, struct fathom_site *site) /* [signal] */
 {
     struct fathom_node_ *n = z->node, *next;
@@ -428,7 +428,7 @@ FATHOM_API void fathom_pool_(struct fathom_site *s, int64_t bytes);
 FATHOM_API void fathom_context_push_(struct fathom_zone *z, const char *name);
 FATHOM_API void fathom_context_pop_(struct fathom_zone *z);
 
-/* ---- Calls by hand ------------------------------------------------------------------- */
+/* ---- Explicit calls ------------------------------------------------------------------ */
 
 /* Create a site at run time, for bindings and generated names; the same arguments always
  * return the same site.  NULL when memory is full, which fathom_begin_at accepts.  KIND as in
@@ -436,13 +436,13 @@ FATHOM_API void fathom_context_pop_(struct fathom_zone *z);
 FATHOM_API struct fathom_site *fathom_site_get(const char *name, const char *group,
                                                const char *file, uint32_t line, int kind);
 
-/* Facts about an operation, at any time before its end. */
+/* Set facts about an operation, at any time before its end. */
 static inline void fathom_op_bytes(struct fathom_op *op, uint64_t bytes) { op->bytes = bytes; }
 static inline void fathom_op_work(struct fathom_op *op, uint64_t work) { op->work = work; }
 /* A checksum of the input.  Equal size and tag mean repeated work. */
 static inline void fathom_op_tag(struct fathom_op *op, uint64_t tag) { op->tag = tag; }
-/* Which implementation did it ("cpu", "avx2", "gpu") or which worker="0": moves the operation
- * to a line of its own.  LABEL is name="value"; at most 64 of them per site. */
+/* Set the implementation ("cpu", "avx2", "gpu"), or a label such as worker="0": the operation
+ * then has its own line in reports.  LABEL is name="value"; at most 64 of them per site. */
 FATHOM_API void fathom_op_backend(struct fathom_op *op, const char *backend);
 FATHOM_API void fathom_op_label(struct fathom_op *op, const char *label);
 
@@ -476,7 +476,7 @@ FATHOM_API struct fathom_zone fathom_lock_wait(struct fathom_lock *l); /* before
 FATHOM_API void fathom_lock_got(struct fathom_lock *l, struct fathom_zone *z); /* after */
 FATHOM_API void fathom_lock_release(struct fathom_lock *l); /* before unlocking */
 
-/* ---- Macros: what a program uses ------------------------------------------------------- */
+/* ---- Macros for programs --------------------------------------------------------------- */
 
 #ifndef FATHOM_GROUP /* define before including to name this file's group of sites */
 #define FATHOM_GROUP "app"
@@ -499,7 +499,7 @@ FATHOM_API void fathom_lock_release(struct fathom_lock *l); /* before unlocking 
     }
 #endif
 
-/* Measure from here to the end of the block, however it is left. */
+/* Measure from here to any exit from the block. */
 #define FATHOM_ZONE(name) FATHOM_ZONE_V(FATHOM_CAT_(fathom_zone_, __LINE__), name)
 #define FATHOM_FUNC() FATHOM_ZONE(__func__)
 /* The same, but time only 1 of EVERY calls; all are counted. */
@@ -525,7 +525,8 @@ FATHOM_API void fathom_lock_release(struct fathom_lock *l); /* before unlocking 
         fathom_lap(&(var), &fathom_lap_site);                                             \
     } while (0)
 
-/* An operation: a zone with a size in bytes and a backend.  OP_V names it for late facts. */
+/* An operation: a zone with a size in bytes and a backend.  OP_V names its variable, so that facts
+ * can be set later. */
 #define FATHOM_OP(name, bytes, backend)                                                   \
     FATHOM_OP_V(FATHOM_CAT_(fathom_op_, __LINE__), name, bytes, backend)
 #define FATHOM_OP_V(var, name, bytes, backend)                                            \
@@ -592,7 +593,7 @@ struct fathom_site { int unused; };
 struct fathom_zone { int unused; };
 struct fathom_op { int unused; };
 
-/* Plain timing stays. */
+/* The clocks remain available. */
 static inline uint64_t fathom_now_ns(void)
 {
     struct timespec t;

@@ -52,7 +52,7 @@ static void random_word(char *text)
     text[n] = 0;
 }
 
-/* The sum of the letters: words made of the same letters share a bucket. */
+/* The sum of the letters: words with the same letters share a bucket. */
 static unsigned hash_word(const char *text)
 {
     unsigned sum = 0;
