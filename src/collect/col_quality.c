@@ -14,9 +14,9 @@
 #include "collect/col_proc.h"
 #include "collect/col_session.h"
 
-static void say(struct col_session *s, const char *key, const char *fmt, ...)
+static void write_meta(struct col_session *s, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-static void say(struct col_session *s, const char *key, const char *fmt, ...)
+static void write_meta(struct col_session *s, const char *key, const char *fmt, ...)
 {
     va_list ap;
     char text[4096];
@@ -27,12 +27,12 @@ static void say(struct col_session *s, const char *key, const char *fmt, ...)
     sink_meta(s->in.out, key, text);
 }
 
-static void say_count(struct col_session *s, const char *key, uint64_t n)
+static void write_count(struct col_session *s, const char *key, uint64_t n)
 {
-    say(s, key, "%" PRIu64, n);
+    write_meta(s, key, "%" PRIu64, n);
 }
 
-static void say_cpu(struct col_session *s)
+static void write_cpu(struct col_session *s)
 {
     char text[4096], *p;
 
@@ -44,26 +44,26 @@ static void say_cpu(struct col_session *s)
         return;
     p += 1 + strspn(p + 1, " \t");
     p[strcspn(p, "\n")] = 0;
-    say(s, "cpu", "%s", p);
+    write_meta(s, "cpu", "%s", p);
 }
 
-static void say_machine(struct col_session *s)
+static void write_machine(struct col_session *s)
 {
     struct utsname u;
     char text[256];
 
     if (uname(&u) == 0) {
-        say(s, "host", "%s", u.nodename);
-        say(s, "kernel", "%s %s %s", u.sysname, u.release, u.machine);
-        say(s, "arch", "%s", u.machine);
+        write_meta(s, "host", "%s", u.nodename);
+        write_meta(s, "kernel", "%s %s %s", u.sysname, u.release, u.machine);
+        write_meta(s, "arch", "%s", u.machine);
     }
-    say_count(s, "cpus", s->perf.n_cpus);
-    say_cpu(s);
+    write_count(s, "cpus", s->perf.n_cpus);
+    write_cpu(s);
     if (map_read_text("/sys/hypervisor/type", text, sizeof text) > 0)
-        say(s, "virtualization", "%s", text);
+        write_meta(s, "virtualization", "%s", text);
 }
 
-static void say_command(struct col_session *s)
+static void write_command(struct col_session *s)
 {
     const struct col_options *o = s->options;
     struct buf b = { 0 };
@@ -78,10 +78,10 @@ static void say_command(struct col_session *s)
     }
     if (o->system_wide)
         buf_str(&b, "whole machine");
-    say(s, "command", "%s", buf_text(&b));
+    write_meta(s, "command", "%s", buf_text(&b));
     buf_release(&b);
     if (getcwd(folder, sizeof folder))
-        say(s, "folder", "%s", folder);
+        write_meta(s, "folder", "%s", folder);
 }
 
 static const char *graph_name(enum col_graph g)
@@ -124,26 +124,26 @@ void col_quality_start(struct col_session *s)
     time_t now = time(NULL);
     struct tm tm;
 
-    say(s, "producer", "fathom " FATHOM_VERSION);
-    say_command(s);
-    say_machine(s);
-    say(s, "clock", "monotonic");
+    write_meta(s, "producer", "fathom " FATHOM_VERSION);
+    write_command(s);
+    write_machine(s);
+    write_meta(s, "clock", "monotonic");
     if (localtime_r(&now, &tm) && strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", &tm))
-        say(s, "date", "%s", date);
-    say_count(s, "start_ns", s->start_ns);
+        write_meta(s, "date", "%s", date);
+    write_count(s, "start_ns", s->start_ns);
     for (size_t i = 0; i < s->events.n; i++)
         buf_printf(&events, "%s%s", i ? "," : "", s->events.v[i].name);
-    say(s, "events", "%s", buf_text(&events));
+    write_meta(s, "events", "%s", buf_text(&events));
     buf_release(&events);
-    say_count(s, "rate_asked", s->plan.frequency_hz);
-    say(s, "call_graph", "%s", graph_name(s->plan.graph));
-    say(s, "rung", "%s", levels_name(s));
+    write_count(s, "rate_asked", s->plan.frequency_hz);
+    write_meta(s, "call_graph", "%s", graph_name(s->plan.graph));
+    write_meta(s, "rung", "%s", levels_name(s));
     if (s->probe.why[0])
-        say(s, "rung_why", "%s", s->probe.why);
+        write_meta(s, "rung_why", "%s", s->probe.why);
     if (s->probe.remedy[0])
-        say(s, "remedy", "%s", s->probe.remedy);
+        write_meta(s, "remedy", "%s", s->probe.remedy);
     if (s->probe.instead[0])
-        say(s, "events_why", "%s", s->probe.instead);
+        write_meta(s, "events_why", "%s", s->probe.instead);
 }
 
 void col_quality_summary(struct col_session *s)
@@ -181,15 +181,13 @@ void col_quality_end(struct col_session *s)
     const struct col_summary *q = &s->sum;
 
     col_quality_summary(s);
-    say_count(s, "duration_ns", q->wall_ns);
+    write_count(s, "duration_ns", q->wall_ns);
     if (s->target.ended)
-        say(s, "exit_status", "%d", q->exit_status);
+        write_meta(s, "exit_status", "%d", q->exit_status);
     if (q->rate_achieved > 0)
-        say(s, "rate_achieved", "%.1f", q->rate_achieved);
-    say_count(s, "stack_bytes", q->copy_bytes);
-    for (size_t i = 0; i < s->n_sources; i++)
-        if (s->source[i].quality)
-            s->source[i].quality(s->source[i].with, s->in.out);
-    say_count(s, "quality.recorder_cpu_ns", q->own_cpu_ns);
-    say_count(s, "quality.target_cpu_ns", q->target_cpu_ns);
+        write_meta(s, "rate_achieved", "%.1f", q->rate_achieved);
+    write_count(s, "stack_bytes", q->copy_bytes);
+    col_sources_quality(&s->sources, s->in.out);
+    write_count(s, "quality.recorder_cpu_ns", q->own_cpu_ns);
+    write_count(s, "quality.target_cpu_ns", q->target_cpu_ns);
 }

@@ -15,7 +15,6 @@
 #include "collect/col_session.h"
 
 enum {
-    POLL_MS = 50,
     COPY_BYTES = 32 << 10, /* costs the target no more than 4 KB */
     BIG_COPY_BYTES = 65528, /* the kernel's limit */
     ATTACH_ROUNDS = 8,
@@ -159,7 +158,7 @@ static int attach(struct col_session *s, int64_t pid, struct err *e)
     return any ? 0 : err_set(e, ERR_MISSING, "no process %ld", (long)pid);
 }
 
-static void know_threads(struct col_session *s, int64_t pid)
+static void add_threads(struct col_session *s, int64_t pid)
 {
     struct col_tids tids = { 0 };
 
@@ -180,6 +179,7 @@ static int open_all(struct col_session *s, struct err *e)
         int rc;
 
         col_zones_open(&s->zones);
+        vec_push(&s->sources.v, col_zones_source(&s->zones));
         rc = col_target_spawn(&s->target, o->command, o->pin, e);
         col_zones_hide(&s->zones);
         if (rc < 0)
@@ -205,7 +205,7 @@ static int begin(struct col_session *s, struct err *e)
     if (!s->plan.on_exec) {
         col_perf_start_side(&s->perf);
         for (size_t i = 0; i < o->n_pids; i++)
-            know_threads(s, o->pids[i]);
+            add_threads(s, o->pids[i]);
         if (!s->plan.delayed)
             col_perf_start(&s->perf);
     }
@@ -218,8 +218,7 @@ static void add_sources(struct col_session *s)
 
     col_rings_init(&s->rings, &s->perf, &s->engine, &s->look, s->start_ns,
                    s->plan.delayed ? s->start_ns + delay_ns : 0);
-    s->source[s->n_sources++] = col_rings_source(&s->rings);
-    s->source[s->n_sources++] = col_zones_source(&s->zones);
+    vec_push(&s->sources.v, col_rings_source(&s->rings));
 }
 
 /* --- while it runs --- */
@@ -229,25 +228,12 @@ struct wait_set {
     size_t n;
 };
 
-static size_t poll_sources(const struct col_session *s, struct pollfd *v, size_t cap)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s->n_sources; i++) {
-        const struct col_source *x = &s->source[i];
-
-        if (x->poll)
-            n += x->poll(x->with, v + (n < cap ? n : cap), n < cap ? cap - n : 0);
-    }
-    return n;
-}
-
 static struct wait_set wait_set_of(struct col_session *s)
 {
-    size_t n = poll_sources(s, NULL, 0);
+    size_t n = col_sources_poll(&s->sources, NULL, 0);
     struct wait_set w = { mem_zalloc((n + 1 + COL_MAX_PIDS) * sizeof *w.v), 0 };
 
-    w.n = poll_sources(s, w.v, n);
+    w.n = col_sources_poll(&s->sources, w.v, n);
     w.v[w.n++] = (struct pollfd){ .fd = s->target.signals, .events = POLLIN };
     for (size_t i = 0; i < s->target.n_watch; i++)
         w.v[w.n++] = (struct pollfd){ .fd = s->target.watch[i], .events = POLLIN };
@@ -269,33 +255,19 @@ static bool time_is_up(const struct col_session *s, uint64_t now)
     return o->duration_s > 0 && now - s->start_ns >= (uint64_t)((o->duration_s + o->delay_s) * 1e9);
 }
 
-/* Returns the time of the next call. */
-static int drain_sources(struct col_session *s, uint64_t now_ns)
-{
-    int soonest_ms = POLL_MS;
-
-    for (size_t i = 0; i < s->n_sources; i++) {
-        const struct col_source *x = &s->source[i];
-        int ms = x->drain ? x->drain(x->with, now_ns) : POLL_MS;
-
-        soonest_ms = ms < soonest_ms ? ms : soonest_ms;
-    }
-    return soonest_ms;
-}
-
 static void run(struct col_session *s)
 {
     const struct col_options *o = s->options;
     struct wait_set w = wait_set_of(s);
     uint64_t last_tick = s->start_ns, now = s->start_ns;
-    int timeout_ms = drain_sources(s, now);
+    int timeout_ms = col_sources_drain(&s->sources, now);
 
     while (!col_target_done(&s->target)) {
         wait_for_something(&w, timeout_ms);
         now = clock_mono_ns();
         if (time_is_up(s, now))
             break;
-        timeout_ms = drain_sources(s, now);
+        timeout_ms = col_sources_drain(&s->sources, now);
         if (o->tick && now - last_tick >= tick_ns) {
             col_quality_summary(s);
             o->tick(o->context, &s->sum);
@@ -303,16 +275,6 @@ static void run(struct col_session *s)
         }
     }
     free(w.v);
-}
-
-static void finish_sources(struct col_session *s, bool in_target)
-{
-    for (size_t i = 0; i < s->n_sources; i++) {
-        const struct col_source *x = &s->source[i];
-
-        if (x->in_target == in_target && x->finish)
-            x->finish(x->with, s->stop_ns);
-    }
 }
 
 static void name_and_keep(struct col_session *s)
@@ -328,17 +290,16 @@ static void name_and_keep(struct col_session *s)
 static void finish(struct col_session *s)
 {
     s->stop_ns = clock_mono_ns();
-    finish_sources(s, false);
+    col_sources_finish(&s->sources, s->stop_ns);
     col_target_finish(&s->target);
-    finish_sources(s, true);
+    col_sources_finish_in_target(&s->sources, s->stop_ns);
     name_and_keep(s);
     col_quality_end(s);
 }
 
 static void release(struct col_session *s)
 {
-    col_zones_close(&s->zones);
-    col_rings_release(&s->rings);
+    col_sources_release(&s->sources);
     col_look_release(&s->look);
     col_perf_release(&s->perf);
     col_target_release(&s->target);
@@ -350,7 +311,7 @@ static void release(struct col_session *s)
 int col_record(const struct col_options *o, struct sink *out, struct col_summary *sum,
                struct err *e)
 {
-    struct col_session s = { .options = o };
+    struct col_session s = { .options = o, .sources.engine = &s.engine };
     int rc = -1;
 
     intern_init(&s.in, out);

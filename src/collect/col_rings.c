@@ -2,8 +2,8 @@
  *
  * Samples are read once, in place.  The side records that they depend on (mappings, forks, names)
  * were written before them.  So first note the heads of the sample rings, then read all side
- * records: these include everything that the noted samples depend on.  Merge the samples of all
- * CPUs by time, and before each sample apply the side records up to its time.
+ * records: these include everything that the noted samples depend on.  Return the samples of all
+ * CPUs in order of time; before each one the engine applies the side records up to its time.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_rings.h"
 
@@ -14,7 +14,6 @@
 #include "base/clock.h"
 
 enum {
-    POLL_MS = 50,
     LOOK_MS = 10,         /* when waiting threads must be inspected */
     CHECK_STACKS = 20,    /* minimum before judging how many were truncated */
     MANY_SWITCHES = 2000, /* per second: beyond, sample only some */
@@ -34,8 +33,10 @@ void col_rings_init(struct col_rings *r, struct col_perf *perf, struct perf_engi
     r->head_size = mem_zalloc(perf->n_cpus * sizeof *r->head_size);
 }
 
-void col_rings_release(struct col_rings *r)
+static void release(void *with)
 {
+    struct col_rings *r = with;
+
     free(r->head);
     free(r->head_size);
 }
@@ -103,21 +104,7 @@ static size_t earliest(const struct col_rings *r)
     return best;
 }
 
-static void merge_samples(struct col_rings *r, uint64_t until_ns)
-{
-    size_t cpu;
-
-    for (size_t i = 0; i < r->perf->n_cpus; i++)
-        if (r->perf->samples[i].page)
-            fill_head(r, i);
-    while ((cpu = earliest(r)) != SIZE_MAX && r->head[cpu].time_ns <= until_ns) {
-        perf_engine_until(r->engine, r->head[cpu].time_ns);
-        perf_engine_record(r->engine, &r->head[cpu]);
-        col_ring_next(&r->perf->samples[cpu], r->head_size[cpu]);
-        fill_head(r, cpu);
-    }
-}
-
+/* Make all records up to UNTIL_NS available to next(). */
 static void take_until(struct col_rings *r, uint64_t until_ns)
 {
     struct col_perf *p = r->perf;
@@ -128,10 +115,35 @@ static void take_until(struct col_rings *r, uint64_t until_ns)
     for (size_t i = 0; i < p->n_cpus; i++)
         if (p->side[i].page)
             take_side(r, &p->side[i]);
-    merge_samples(r, until_ns);
     for (size_t i = 0; i < p->n_cpus; i++)
         if (p->samples[i].page)
-            col_ring_release(&p->samples[i]);
+            fill_head(r, i);
+    r->until_ns = until_ns;
+}
+
+/* Step over the record that was returned last, and return the earliest of all CPUs. */
+static const struct perf_record *next(void *with)
+{
+    struct col_rings *r = with;
+    const struct perf_record *first;
+
+    if (r->current) {
+        size_t cpu = r->current - 1;
+
+        col_ring_next(&r->perf->samples[cpu], r->head_size[cpu]);
+        fill_head(r, cpu);
+    }
+    r->current = earliest(r) + 1;
+    if (!r->current)
+        return NULL;
+    first = &r->head[r->current - 1];
+    if (first->time_ns > r->until_ns) {
+        r->current = 0;
+        return NULL;
+    }
+    if (first->type == PERF_RECORD_LOST || first->type == PERF_RECORD_LOST_SAMPLES)
+        r->lost += first->lost;
+    return first;
 }
 
 /* --- adapting the events --- */
@@ -174,14 +186,14 @@ static void check_switches(struct col_rings *r, uint64_t now_ns)
  * happened for long. */
 static int next_look_ms(struct col_rings *r, uint64_t now_ns)
 {
-    bool told = r->perf->plan->switch_stacks && !r->perf->few;
+    bool sampled = r->perf->plan->switch_stacks && !r->perf->few;
 
     if (r->engine->waits.switches != r->seen_switches) {
         r->seen_switches = r->engine->waits.switches;
         r->switched_ns = now_ns;
     }
-    if (!r->look->memory || (told && !r->look->unsure) || now_ns - r->switched_ns > quiet_ns)
-        return POLL_MS;
+    if (!r->look->memory || (sampled && !r->look->unsure) || now_ns - r->switched_ns > quiet_ns)
+        return COL_POLL_MS;
     return LOOK_MS;
 }
 
@@ -204,7 +216,7 @@ static size_t poll_rings(void *with, struct pollfd *v, size_t cap)
     return n;
 }
 
-static int drain(void *with, uint64_t now_ns)
+static void drain(void *with, uint64_t now_ns)
 {
     struct col_rings *r = with;
 
@@ -213,6 +225,28 @@ static int drain(void *with, uint64_t now_ns)
         r->begin_ns = 0;
     }
     take_until(r, now_ns);
+}
+
+/* The kernel writes a LOST record only when there is room again, which may never happen. */
+static void add_unreported_losses(struct col_rings *r)
+{
+    uint64_t lost;
+
+    if (col_perf_lost(r->perf, &lost) && lost > r->lost)
+        r->engine->counts.lost += lost - r->lost;
+}
+
+static int settle(void *with, uint64_t now_ns)
+{
+    struct col_rings *r = with;
+
+    for (size_t i = 0; i < r->perf->n_cpus; i++)
+        if (r->perf->samples[i].page)
+            col_ring_release(&r->perf->samples[i]);
+    if (r->finished) {
+        add_unreported_losses(r);
+        return COL_POLL_MS;
+    }
     perf_engine_until(r->engine, now_ns - (r->look->memory ? settled_soon_ns : settled_ns));
     col_look(r->look);
     check_copies(r, now_ns);
@@ -223,18 +257,14 @@ static int drain(void *with, uint64_t now_ns)
 static void finish(void *with, uint64_t stop_ns)
 {
     struct col_rings *r = with;
-    uint64_t lost;
 
     col_perf_stop(r->perf);
+    r->begin_ns = 0;
+    r->finished = true;
     take_until(r, UINT64_MAX);
-    take_until(r, UINT64_MAX); /* records written during the first pass */
-    perf_engine_finish(r->engine, stop_ns);
-    /* The kernel writes a LOST record only when there is room again, which may never happen. */
-    if (col_perf_lost(r->perf, &lost))
-        r->engine->counts.lost = lost;
 }
 
-static void say(struct sink *out, const char *key, uint64_t n)
+static void write_meta(struct sink *out, const char *key, uint64_t n)
 {
     char text[24];
 
@@ -246,14 +276,14 @@ static void quality(void *with, struct sink *out)
 {
     struct col_rings *r = with;
 
-    perf_engine_quality(r->engine);
-    say(out, "quality.records_lost", r->side_lost);
-    say(out, "quality.reopened", r->perf->big);
-    say(out, "quality.ring_bytes", r->perf->samples[0].size);
+    write_meta(out, "quality.records_lost", r->side_lost);
+    write_meta(out, "quality.reopened", r->perf->big);
+    write_meta(out, "quality.ring_bytes", r->perf->samples[0].size);
 }
 
 struct col_source col_rings_source(struct col_rings *r)
 {
-    return (struct col_source){ .with = r, .poll = poll_rings, .drain = drain, .finish = finish,
-                                .quality = quality };
+    return (struct col_source){ .with = r, .poll = poll_rings, .drain = drain, .next = next,
+                                .settle = settle, .finish = finish, .quality = quality,
+                                .release = release };
 }

@@ -1,6 +1,7 @@
 /* col_rings.h - the kernel's rings as an event source.
  *
- * Decodes the records of all CPUs, merges them by time and passes them to the perf engine.
+ * Decodes the records of all CPUs and merges them by time.  Passes side records (forks, mappings,
+ * names) to the perf engine's queue.
  * Switches to larger stack copies or to fewer samples at switches when necessary.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_RINGS_H
@@ -18,6 +19,10 @@ struct col_rings {
     uint64_t begin_ns;        /* when to start sampling; 0: started */
     struct perf_record *head; /* by CPU: the next record of the sample ring */
     size_t *head_size;        /* 0: none */
+    size_t current;           /* CPU + 1 whose record next() returned; 0: none */
+    uint64_t until_ns;        /* next() returns records up to this time */
+    uint64_t lost;            /* lost samples, as the records say */
+    bool finished;
     uint64_t side_lost;       /* lost side records */
     /* Truncated stacks and switches since the last check. */
     struct perf_stack_counts last_counts;
@@ -27,7 +32,7 @@ struct col_rings {
 /* All three must outlive R.  Sampling starts at BEGIN_NS; 0: it has already started. */
 void col_rings_init(struct col_rings *r, struct col_perf *perf, struct perf_engine *engine,
                     struct col_look *look, uint64_t start_ns, uint64_t begin_ns);
-void col_rings_release(struct col_rings *r);
+/* The source releases R. */
 struct col_source col_rings_source(struct col_rings *r);
 
 #endif

@@ -12,8 +12,6 @@
 #include "perf/perf_engine.h"
 #include "profile/intern.h"
 
-enum { COL_SOURCES = 2 };
-
 struct col_session {
     const struct col_options *options;
     struct intern in;
@@ -26,8 +24,7 @@ struct col_session {
     struct col_target target;
     struct col_rings rings;
     struct col_zones zones; /* of programs with libfathom */
-    struct col_source source[COL_SOURCES];
-    size_t n_sources;
+    struct col_sources sources;
     struct col_summary sum;
     uint64_t start_ns, stop_ns;
 };

@@ -66,13 +66,9 @@ static void quality(void *with, struct sink *out)
     sink_meta(out, "quality.dropped", text);
 }
 
-struct col_source col_zones_source(struct col_zones *z)
+static void release(void *with)
 {
-    return (struct col_source){ .with = z, .finish = take, .quality = quality, .in_target = true };
-}
-
-void col_zones_close(struct col_zones *z)
-{
+    struct col_zones *z = with;
     DIR *d = z->folder[0] ? opendir(z->folder) : NULL;
     char path[600];
 
@@ -86,4 +82,10 @@ void col_zones_close(struct col_zones *z)
     if (z->folder[0])
         rmdir(z->folder);
     z->folder[0] = 0;
+}
+
+struct col_source col_zones_source(struct col_zones *z)
+{
+    return (struct col_source){ .with = z, .finish = take, .quality = quality,
+                                .release = release, .in_target = true };
 }

@@ -12,10 +12,9 @@ struct col_zones {
 };
 
 /* Create a directory and pass it to programs as FATHOM_RECORD_DIR until col_zones_hide.  The
- * source reads every region in it.  col_zones_close removes it. */
+ * source reads every region in it and removes it. */
 void col_zones_open(struct col_zones *z);
 void col_zones_hide(struct col_zones *z); /* unset the variable after starting the command */
 struct col_source col_zones_source(struct col_zones *z);
-void col_zones_close(struct col_zones *z);
 
 #endif

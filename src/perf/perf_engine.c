@@ -102,7 +102,7 @@ uint32_t perf_engine_metric(struct perf_engine *e, struct perf_attr *a)
     if (a->metric)
         return a->metric;
     m.name = intern_cstr(e->in, metric_name(e, a));
-    m.unit = intern_cstr(e->in, a->is_clock ? "ns" : "events");
+    m.unit = intern_cstr(e->in, a->unit ? a->unit : a->is_clock ? "ns" : "events");
     if (a->is_clock)
         m.about = intern_cstr(e->in, "time running on a CPU");
     if (!a->is_frequency && a->period == 1) /* exact: every occurrence */
@@ -188,7 +188,8 @@ static void take_sample(struct perf_engine *e, const struct perf_record *r)
 {
     /* A thread that is about to end has tid -1. */
     struct perf_thread *t = perf_process_thread(&e->processes, (int32_t)r->pid, (int32_t)r->tid);
-    struct sample out = { .thread = t->id, .cpu = r->cpu, .count = 1 };
+    struct sample out = { .thread = t->id, .cpu = r->cpu, .tags = r->tags,
+                          .count = r->count ? r->count : 1 };
 
     if (r->attr->at_switch)
         perf_wait_sample(&e->waits, t, r);

@@ -29,7 +29,8 @@ struct perf_attr { /* an event: the layout of its records, and its metric */
     bool is_clock;     /* the period is nanoseconds */
     bool at_switch;    /* samples are taken when a thread leaves its CPU and show why it waits */
     bool no_metric;    /* samples are used for nothing else */
-    const char *name;  /* must outlive the engine */
+    const char *name;  /* must outlive the engine, like */
+    const char *unit;  /* of the period; NULL: "ns" for a clock, else "events" */
     uint32_t metric;   /* id in the sink, 0 until first used */
     uint64_t samples, weight; /* so far */
 };
@@ -63,6 +64,8 @@ struct perf_record {
 
     /* SAMPLE */
     uint64_t ip, period;
+    uint64_t count; /* events in the period; 0: one */
+    uint32_t tags;  /* tag set of the sample, 0 when none */
     struct perf_words read;     /* values of a group, laid out by attr->read_format */
     struct perf_words chain;    /* with context markers; also for */
     struct perf_words branches; /* three words each: from, to, flags */

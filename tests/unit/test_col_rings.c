@@ -26,7 +26,7 @@ struct rings {
     struct col_perf perf;
     struct col_look look; /* unused */
     struct col_rings rings;
-    struct col_source source;
+    struct col_sources sources;
 };
 
 static void ring_init(struct col_ring *r, struct perf_event_mmap_page *page)
@@ -48,7 +48,8 @@ static void rings_init(struct rings *x, struct perf_engine *e)
     x->perf = (struct col_perf){ .plan = &x->plan, .n_cpus = PB_CPUS, .samples = x->samples,
                                  .side = x->side, .engine = e, .no_lost = true };
     col_rings_init(&x->rings, &x->perf, e, &x->look, 0, 0);
-    x->source = col_rings_source(&x->rings);
+    x->sources.engine = e;
+    vec_push(&x->sources.v, col_rings_source(&x->rings));
 }
 
 static void rings_release(struct rings *x)
@@ -59,7 +60,7 @@ static void rings_release(struct rings *x)
         free((void *)r->data);
         free(r->scratch);
     }
-    col_rings_release(&x->rings);
+    col_sources_release(&x->sources);
 }
 
 /* Write to a ring as the kernel does. */
@@ -141,7 +142,7 @@ TEST(col_rings_merge_the_samples_of_all_cpus_by_time)
     start(&r, NULL);
     on_three_cpus(&r.b);
     put_records(&r.rings, &r.b, 0, r.b.record.n);
-    CHECK(r.rings.source.drain(&r.rings.rings, 1000000000) > 0);
+    CHECK(col_sources_drain(&r.rings.sources, 1000000000) > 0);
     CHECK_STR(told(&r), "10/10 cpu 2000000+1000000 1000000 prog+1001\n"
                         "10/10 cpu 3000000+1000000 1000000 prog+1002\n"
                         "10/10 cpu 4000000+1000000 1000000 libx.so+3\n");
@@ -157,12 +158,12 @@ TEST(col_rings_keep_newer_records_for_the_next_drain)
     start(&r, NULL);
     on_three_cpus(&r.b);
     put_records(&r.rings, &r.b, 0, r.b.record.n);
-    r.rings.source.drain(&r.rings.rings, 4200000);
+    col_sources_drain(&r.rings.sources, 4200000);
     CHECK_STR(told(&r), "10/10 cpu 2000000+1000000 1000000 prog+1001\n"
                         "10/10 cpu 3000000+1000000 1000000 prog+1002\n");
     pb_chain(&r.b, 6000000, 10, CHAIN(CODE + 4));
     put_records(&r.rings, &r.b, r.b.record.n - 1, r.b.record.n);
-    r.rings.source.finish(&r.rings.rings, 7000000);
+    col_sources_finish(&r.rings.sources, 7000000);
     CHECK_EQ(r.profile->sample.n, 4);
     CHECK_EQ(r.profile->time.v[3].start_ns, 5000000);
     release(&r);
@@ -177,9 +178,9 @@ TEST(col_rings_apply_a_switch_once_it_has_settled)
     pb_switch(&r.b, 1000000, 10, 10, OUT);
     pb_switch(&r.b, 5000000, 10, 10, 0);
     put_records(&r.rings, &r.b, 0, r.b.record.n);
-    r.rings.source.drain(&r.rings.rings, 24000000); /* an earlier sample may still arrive */
+    col_sources_drain(&r.rings.sources, 24000000); /* an earlier sample may still arrive */
     CHECK_EQ(r.profile->sample.n, 0);
-    r.rings.source.drain(&r.rings.rings, 25000000);
+    col_sources_drain(&r.rings.sources, 25000000);
     CHECK_STR(told(&r), "10/10 wait 1000000+4000000 4000000  wait=unknown stack=guessed\n");
     release(&r);
 }
@@ -196,8 +197,8 @@ TEST(col_rings_count_lost_and_invalid_records)
     put_records(&r.rings, &r.b, 0, 3);
     put(&r.rings.samples[1], nonsense, sizeof nonsense);
     put(&r.rings.side[0], r.b.bytes.data + r.b.record.v[0].at, r.b.record.v[0].n);
-    r.rings.source.finish(&r.rings.rings, 1000);
-    r.rings.source.quality(&r.rings.rings, profile_sink(r.profile));
+    col_sources_finish(&r.rings.sources, 1000);
+    col_sources_quality(&r.rings.sources, profile_sink(r.profile));
     CHECK_STR(profile_meta(r.profile, "quality.lost"), "6");
     CHECK_STR(profile_meta(r.profile, "quality.throttled"), "1");
     CHECK_STR(profile_meta(r.profile, "quality.unreadable"), "1");
@@ -217,7 +218,7 @@ TEST(col_rings_abandon_a_ring_with_invalid_records)
     r.b.cpu = 1;
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE));
     put_records(&r.rings, &r.b, 0, 2);
-    r.rings.source.finish(&r.rings.rings, 0);
+    col_sources_finish(&r.rings.sources, 0);
     CHECK_STR(told(&r), "10/10 cpu 1000000+1000000 1000000 ?+400000\n");
     release(&r);
 }
@@ -235,7 +236,7 @@ TEST(col_rings_use_the_lost_count_of_the_kernel)
     put_records(&r.rings, &r.b, 0, 1);
     vec_push(&r.rings.perf.fd[COL_SAMPLING], ends[0]);
     r.rings.perf.no_lost = false;
-    r.rings.source.finish(&r.rings.rings, 1000);
+    col_sources_finish(&r.rings.sources, 1000);
     CHECK_EQ(r.e.counts.lost, 9);
     vec_release(&r.rings.perf.fd[COL_SAMPLING]);
     release(&r);
@@ -248,10 +249,10 @@ TEST(col_rings_ask_for_larger_copies_when_one_in_a_hundred_is_cut)
     start(&r, NULL);
     vec_push(&r.rings.perf.fd[COL_SAMPLING_BIG], -1);
     r.e.stacks.counts = (struct perf_stack_counts){ .all = 100, .short_copies = 1 };
-    r.rings.source.drain(&r.rings.rings, 1000);
+    col_sources_drain(&r.rings.sources, 1000);
     CHECK(!r.rings.perf.big);
     r.e.stacks.counts.short_copies = 2;
-    r.rings.source.drain(&r.rings.rings, 2000);
+    col_sources_drain(&r.rings.sources, 2000);
     CHECK(r.rings.perf.big);
     vec_release(&r.rings.perf.fd[COL_SAMPLING_BIG]);
     release(&r);
@@ -265,8 +266,8 @@ TEST(col_rings_have_a_descriptor_for_each_ring)
     start(&r, NULL);
     r.rings.side[1].page = NULL; /* an offline CPU */
     r.rings.samples[2].fd = 7;
-    CHECK_EQ(r.rings.source.poll(&r.rings.rings, NULL, 0), 2 * PB_CPUS - 1);
-    CHECK_EQ(r.rings.source.poll(&r.rings.rings, fds, ARRAY_LEN(fds)), 2 * PB_CPUS - 1);
+    CHECK_EQ(col_sources_poll(&r.rings.sources, NULL, 0), 2 * PB_CPUS - 1);
+    CHECK_EQ(col_sources_poll(&r.rings.sources, fds, ARRAY_LEN(fds)), 2 * PB_CPUS - 1);
     CHECK_EQ(fds[3].fd, 7);
     CHECK_EQ(fds[3].events, POLLIN);
     release(&r);
@@ -281,13 +282,13 @@ TEST(col_rings_judge_copies_by_the_last_second_and_by_enough_stacks)
     vec_push(&r.rings.perf.fd[COL_SAMPLING_BIG], -1);
     c = &r.e.stacks.counts;
     *c = (struct perf_stack_counts){ .all = 19, .short_copies = 19 };
-    r.rings.source.drain(&r.rings.rings, 1000);
+    col_sources_drain(&r.rings.sources, 1000);
     CHECK(!r.rings.perf.big);
     *c = (struct perf_stack_counts){ .all = 2000, .short_copies = 19 };
-    r.rings.source.drain(&r.rings.rings, 1000000000);
+    col_sources_drain(&r.rings.sources, 1000000000);
     CHECK(!r.rings.perf.big);
     *c = (struct perf_stack_counts){ .all = 2100, .short_copies = 21 };
-    r.rings.source.drain(&r.rings.rings, 1000001000);
+    col_sources_drain(&r.rings.sources, 1000001000);
     CHECK(r.rings.perf.big);
     vec_release(&r.rings.perf.fd[COL_SAMPLING_BIG]);
     release(&r);
@@ -300,13 +301,13 @@ TEST(col_rings_sample_few_switches_where_there_are_thousands_a_second)
     start(&r, NULL);
     r.rings.plan.switch_stacks = true;
     r.e.waits.switches = 600; /* in a quarter of a second */
-    r.rings.source.drain(&r.rings.rings, 250000000);
+    col_sources_drain(&r.rings.sources, 250000000);
     CHECK(r.rings.perf.few);
     r.e.waits.switches += 400;
-    r.rings.source.drain(&r.rings.rings, 500000000);
+    col_sources_drain(&r.rings.sources, 500000000);
     CHECK(r.rings.perf.few); /* not yet half as many */
     r.e.waits.switches += 200;
-    r.rings.source.drain(&r.rings.rings, 750000000);
+    col_sources_drain(&r.rings.sources, 750000000);
     CHECK(!r.rings.perf.few);
     release(&r);
 }
@@ -319,12 +320,12 @@ TEST(col_rings_look_at_waiting_threads_soon_while_threads_switch)
     start(&r, NULL);
     r.rings.look = (struct col_look){ .waits = &r.e.waits, .memory = (void *)&memory };
     r.e.waits.switches = 1;
-    CHECK_EQ(r.rings.source.drain(&r.rings.rings, 100000000), 10);
-    CHECK_EQ(r.rings.source.drain(&r.rings.rings, 1100000000), 10);
-    CHECK_EQ(r.rings.source.drain(&r.rings.rings, 1100000001), 50);
+    CHECK_EQ(col_sources_drain(&r.rings.sources, 100000000), 10);
+    CHECK_EQ(col_sources_drain(&r.rings.sources, 1100000000), 10);
+    CHECK_EQ(col_sources_drain(&r.rings.sources, 1100000001), 50);
     pb_comm(&r.b, 1, 10, 10, "prog", true);
     put_records(&r.rings, &r.b, 0, 1);
-    r.rings.source.drain(&r.rings.rings, 2000001);
+    col_sources_drain(&r.rings.sources, 2000001);
     CHECK_EQ(r.profile->process.n, 1); /* applied after 2 ms */
     release(&r);
 }
@@ -335,10 +336,123 @@ TEST(col_rings_start_to_record_at_the_time_asked_for)
 
     start(&r, NULL);
     r.rings.rings.begin_ns = 5000;
-    r.rings.source.drain(&r.rings.rings, 4999);
+    col_sources_drain(&r.rings.sources, 4999);
     CHECK_EQ(r.rings.rings.begin_ns, 5000);
-    r.rings.source.drain(&r.rings.rings, 5000);
+    col_sources_drain(&r.rings.sources, 5000);
     CHECK_EQ(r.rings.rings.begin_ns, 0);
+    release(&r);
+}
+
+/* --- a second source --- */
+
+/* Records as code inside the target writes them: registers and a copy of the stack, which has the
+ * return addresses CODE + 0x200 and CODE + 0x300 and the frame pointers of both. */
+static const uint64_t copied_stack[] = { 0, 0x8018, CODE + 0x200, 0, CODE + 0x300 };
+
+struct fake {
+    struct perf_record record[3];
+    size_t n, given;
+    uint64_t until_ns;
+    bool finished, released;
+    int settled;
+};
+
+static void fake_drain(void *with, uint64_t now_ns)
+{
+    ((struct fake *)with)->until_ns = now_ns;
+}
+
+static const struct perf_record *fake_next(void *with)
+{
+    struct fake *f = with;
+
+    return f->given < f->n && f->record[f->given].time_ns <= f->until_ns ? &f->record[f->given++]
+                                                                         : NULL;
+}
+
+static int fake_settle(void *with, uint64_t now_ns)
+{
+    return ++((struct fake *)with)->settled, 7;
+}
+
+static void fake_finish(void *with, uint64_t stop_ns)
+{
+    ((struct fake *)with)->finished = true;
+    ((struct fake *)with)->until_ns = UINT64_MAX;
+}
+
+static void fake_quality(void *with, struct sink *out)
+{
+    CHECK(((struct fake *)with)->finished);
+    sink_meta(out, "quality.fake", "yes");
+}
+
+static void fake_release(void *with)
+{
+    ((struct fake *)with)->released = true;
+}
+
+static struct perf_record fake_sample(struct perf_attr *a, uint64_t time_ns, uint64_t pc)
+{
+    return (struct perf_record){
+        .type = PERF_RECORD_SAMPLE, .attr = a, .pid = 10, .tid = 10, .cpu = -1, .period = 48,
+        .time_ns = time_ns, .count = 3, .has_regs = true, .has_stack = true,
+        .regs = { .pc = pc, .sp = 0x8000, .fp = 0x8008 },
+        .stack = { 0x8000, (const unsigned char *)copied_stack, sizeof copied_stack } };
+}
+
+TEST(col_sources_merge_records_of_the_rings_and_of_code_in_the_target)
+{
+    struct fake f = { .n = 2 };
+    struct perf_attr *heap;
+    struct run r;
+
+    start(&r, NULL);
+    on_three_cpus(&r.b);
+    perf_engine_attr(&r.e, &(struct perf_attr){ .name = "alloc", .unit = "bytes", .period = 1 });
+    heap = r.e.attrs.v.v[r.e.attrs.v.n - 1];
+    f.record[0] = fake_sample(heap, 3500000, CODE + 0x10);
+    f.record[1] = fake_sample(heap, 4600000, CODE + 0x11); /* in LIB, mapped at 4500000 */
+    f.record[1].tags = intern_tag(&r.in, 0, "size", "large");
+    vec_push(&r.rings.sources.v,
+             ((struct col_source){ .with = &f, .drain = fake_drain, .next = fake_next,
+                                   .settle = fake_settle, .finish = fake_finish,
+                                   .quality = fake_quality, .release = fake_release }));
+    put_records(&r.rings, &r.b, 0, r.b.record.n);
+    CHECK_EQ(col_sources_drain(&r.rings.sources, 4200000), 7);
+    CHECK_EQ(f.settled, 1);
+    CHECK_EQ(f.given, 1);
+    CHECK_EQ(r.profile->sample.n, 3);
+    col_sources_finish(&r.rings.sources, 7000000);
+    CHECK_STR(told(&r), "10/10 cpu 2000000+1000000 1000000 prog+1001\n"
+                        "10/10 alloc 3500000+0 48 prog+1300r;prog+1200r;prog+1010\n"
+                        "10/10 cpu 3000000+1000000 1000000 prog+1002\n"
+                        "10/10 alloc 4600000+0 48 libx.so+300r;libx.so+200r;libx.so+11 size=large\n"
+                        "10/10 cpu 4000000+1000000 1000000 libx.so+3\n");
+    CHECK_EQ(r.profile->sample.v[1].count, 3);
+    CHECK_EQ(r.profile->sample.v[0].count, 1);
+    CHECK_STR(profile_string(r.profile, r.profile->metric.v[1].unit), "bytes");
+    col_sources_quality(&r.rings.sources, profile_sink(r.profile));
+    CHECK_STR(profile_meta(r.profile, "quality.fake"), "yes");
+    CHECK_STR(profile_meta(r.profile, "quality.samples"), "5");
+    release(&r);
+    CHECK(f.released);
+}
+
+/* Zones are read when the target has ended, after the engine has finished. */
+TEST(col_sources_finish_sources_in_the_target_last)
+{
+    struct fake f = { 0 };
+    struct run r;
+
+    start(&r, NULL);
+    vec_push(&r.rings.sources.v,
+             ((struct col_source){ .with = &f, .finish = fake_finish, .in_target = true }));
+    CHECK_EQ(col_sources_drain(&r.rings.sources, 1000), COL_POLL_MS);
+    col_sources_finish(&r.rings.sources, 7000000);
+    CHECK(r.rings.rings.finished && !f.finished);
+    col_sources_finish_in_target(&r.rings.sources, 7000000);
+    CHECK(f.finished);
     release(&r);
 }
 
@@ -457,13 +571,13 @@ static void record_rings(const struct pb *b, const char *path, uint64_t stop_ns)
         while (to < b->record.n && b->record.v[to].time_ns <= now)
             to++;
         put_records(&r.rings, b, at, to);
-        r.rings.source.drain(&r.rings.rings, now);
+        col_sources_drain(&r.rings.sources, now);
         at = to;
     }
-    r.rings.source.finish(&r.rings.rings, stop_ns);
+    col_sources_finish(&r.rings.sources, stop_ns);
     perf_names(&r.e, &names);
     sym_resolve_release(&names);
-    r.rings.source.quality(&r.rings.rings, r.in.out);
+    col_sources_quality(&r.rings.sources, r.in.out);
     CHECK_EQ(sink_end(r.in.out, &e), 0);
     release(&r);
     store_writer_free(w);
