@@ -128,13 +128,13 @@ class Wall(Waits):
         n = len(idle)
         self.assertGreater(n, 10)
         self.assertEqual([t["idle"] for t in r["threads"]], [self.hardly_runs(t) for t in r["threads"]])
-        self.assertEqual(counted["total"] - r["total"], sum(t["running"] + t["waiting"] for t in idle))
+        self.assertEqual(counted["total"] - r["total"], sum(t["waiting"] for t in idle))
         rows = {f["name"]: f["total"] for f in r["functions"]}
         all_rows = {f["name"]: f["total"] for f in counted["functions"]}
         self.assertIn("compute", rows)
         self.assertIn("wait_for_work", all_rows)
-        if n == 20:
-            self.assertNotIn("wait_for_work", rows)
+        if n == 20:  # what these threads ran, if a sample fell into it, counts
+            self.assertLessEqual(rows.get("wait_for_work", 0), sum(t["running"] for t in idle))
         self.assertIn(f"{n} idle threads not counted (--idle): {n} in wait_for_work (futex)",
                       fathom("report", self.out).stdout)
         groups = report(self.out, "-b", "thread")["groups"]
