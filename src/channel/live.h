@@ -85,7 +85,7 @@ struct live_header {
     uint64_t boot;                 /* live_boot_id(): readers compare it with their own */
     uint64_t cleared_ticks;        /* earlier records belong to an older epoch */
     uint64_t epoch;                /* +1 at every clear; threads of an older one are empty */
-    struct live_cost { /* of an empty zone in ticks: what it measures, what it costs */
+    struct live_cost { /* of an empty zone in ticks: as it measures itself, and in total */
         uint64_t inner, pair;
     } cost[2];                     /* plain, and with a fenced end */
     uint64_t lost[8];              /* by enum fathom_loss; threads count their own */

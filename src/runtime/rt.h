@@ -102,7 +102,7 @@ struct fathom_node_ *rt_child(struct live_thread *t, struct fathom_node_ *parent
 struct fathom_node_ *rt_node_new(struct live_thread *t, struct fathom_node_ *parent,
                                  const struct rt_key *key);
 struct live_ext *rt_ext(struct live_thread *t, struct fathom_node_ *n);
-/* Enter N, timed or only counted, as its site demands.  rt_end_ticks reads the clock for its
+/* Enter N, timed or only counted, as its site requires.  rt_end_ticks reads the clock for its
  * end. */
 struct fathom_zone rt_begin(struct live_thread *t, struct fathom_node_ *n);
 uint64_t rt_end_ticks(const struct fathom_node_ *n);
@@ -124,7 +124,7 @@ void rt_clock_cost(struct live_header *h); /* measure the cost of a zone; lock h
 uint64_t rt_ticks(void); /* of the clock that zones use */
 
 /* rt_control.c */
-int rt_prepare(void); /* map the region as the environment asks; measure nothing yet */
+int rt_prepare(void); /* map the region as the environment specifies; measure nothing yet */
 void rt_stop_measuring(void); /* permanently: the region is unusable */
 
 /* rt_helper.c */

@@ -29,7 +29,7 @@ struct to_public {
     void *arg;
 };
 
-static void hand_out(const struct finding *f, void *arg)
+static void visit_advice(const struct finding *f, void *arg)
 {
     struct to_public *p = arg;
     struct fathom_advice out = { .size = sizeof out, .rule = f->rule->id, .priority = f->priority,
@@ -48,7 +48,7 @@ int fathom_advise(void (*visit)(const struct fathom_advice *, void *), void *arg
 
     if (n < 0)
         return n;
-    n = rt_advice_each(&r, MOST_FINDINGS, hand_out, &p);
+    n = rt_advice_each(&r, MOST_FINDINGS, visit_advice, &p);
     zone_rows_free(&r);
     return n;
 }

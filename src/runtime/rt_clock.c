@@ -1,7 +1,7 @@
 /* rt_clock.c - choose the clock and convert its ticks to nanoseconds.  The clock is the cycle
  * counter where it is reliable, else CLOCK_MONOTONIC.  Starting does not wait: it reads both
- * clocks once, and each report reads them again.  The rate is as precise as the time between is
- * long.  SPDX-License-Identifier: Apache-2.0 */
+ * clocks once, and each report reads them again.  The longer the time between, the more precise
+ * the rate.  SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt.h"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ uint64_t rt_ticks(void)
 }
 
 /* The kernel checks the counter against other clocks and stops using it when it drifts. */
-static bool kernel_left_the_counter(void)
+static bool kernel_rejects_counter(void)
 {
     char name[32] = "";
     int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -52,7 +52,7 @@ static bool counter_is_steady(void)
 
     if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & 1u << 8))
         return false;
-    return !kernel_left_the_counter();
+    return !kernel_rejects_counter();
 #elif defined(__aarch64__)
     return true; /* guaranteed by the architecture */
 #else
@@ -77,9 +77,9 @@ static void read_both(uint64_t *ticks, uint64_t *ns)
     }
 }
 
-/* Measure what an empty zone reads between its begin and end, and what both cost the program.  Run
- * the code of a zone on a private node and page.  Take the minimum of many means: a counter that
- * moves in steps of ten nanoseconds makes single readings up to a step too short. */
+/* Measure the time that an empty zone reads between its begin and end, and the time that both take.
+ * Run the code of a zone on a private node and page.  Take the minimum of many means: a counter
+ * that moves in steps of ten nanoseconds makes single readings up to a step too short. */
 static struct live_cost cost_of(bool slow, bool fenced)
 {
     static uint64_t page[LIVE_PAGE / 8] __attribute__((aligned(4096)));
@@ -125,9 +125,9 @@ void rt_clock_cost(struct live_header *h)
 
 void rt_clock_init(struct live_header *h)
 {
-    const char *asked = getenv("FATHOM_CLOCK");
+    const char *choice = getenv("FATHOM_CLOCK");
 
-    rt.slow_clock = !counter_is_steady() || (asked && !strcmp(asked, "monotonic"));
+    rt.slow_clock = !counter_is_steady() || (choice && !strcmp(choice, "monotonic"));
     h->clock = rt.slow_clock ? LIVE_NANOSECONDS : LIVE_TICKS;
     read_both(&h->start_ticks, &h->start_ns);
     h->last_ticks = h->start_ticks;

@@ -19,7 +19,7 @@
 static struct {
     enum fathom_format format;
     char path[RT_PATH]; /* "" = standard error */
-    bool at_exit, is_default; /* is_default: the user gave no path */
+    bool at_exit, is_default; /* is_default: the user set no path */
     uint32_t pid;
 } output;
 
@@ -219,7 +219,7 @@ void fathom_step(void)
 /* ---- Environment ---- */
 
 /* Report an invalid value and use the default: the program continues. */
-static uint64_t size_asked(const char *variable)
+static uint64_t env_size(const char *variable)
 {
     const char *text = getenv(variable);
     char *end = NULL;
@@ -236,7 +236,7 @@ static uint64_t size_asked(const char *variable)
 }
 
 /* Index of the variable's value in the list of words; -1 when unset or invalid. */
-static int word_asked(const char *variable, const char *const *words, int n, const char *hint)
+static int env_word(const char *variable, const char *const *words, int n, const char *hint)
 {
     const char *text = getenv(variable);
 
@@ -248,19 +248,19 @@ static int word_asked(const char *variable, const char *const *words, int n, con
     return -1;
 }
 
-static int mode_asked(void)
+static int env_mode(void)
 {
     static const char *const words[] = { "off", "count", "aggregate", "trace", "precise" };
 
-    return word_asked("FATHOM_MODE", words, 5,
-                      " must be off, count, aggregate, trace or precise");
+    return env_word("FATHOM_MODE", words, 5,
+                    " must be off, count, aggregate, trace or precise");
 }
 
 static bool keeps_last(void)
 {
     static const char *const words[] = { "first", "last" };
 
-    return word_asked("FATHOM_KEEP", words, 2, " must be first or last") == 1;
+    return env_word("FATHOM_KEEP", words, 2, " must be first or last") == 1;
 }
 
 struct format_name {
@@ -292,15 +292,15 @@ static void default_path(const struct format_name *f)
     snprintf(output.path, sizeof output.path, "fathom.%d.%s", (int)getpid(), suffix[f->format]);
 }
 
-/* TEXT is not a format that the library writes; its first N bytes may name one of the tool's. */
+/* The library does not write format TEXT; its first N bytes may name a format of the tool. */
 static void refuse(const char *text, size_t n)
 {
-    static const char *const of_the_tool[] = { "perfetto", "speedscope", "pprof" };
+    static const char *const tool_formats[] = { "perfetto", "speedscope", "pprof" };
 
-    for (size_t i = 0; i < sizeof of_the_tool / sizeof of_the_tool[0]; i++)
-        if (strlen(of_the_tool[i]) == n && !memcmp(of_the_tool[i], text, n)) {
+    for (size_t i = 0; i < sizeof tool_formats / sizeof tool_formats[0]; i++)
+        if (strlen(tool_formats[i]) == n && !memcmp(tool_formats[i], text, n)) {
             rt_complain("FATHOM_PROFILE: set it to trace:FILE.fathom, then run "
-                        "\"fathom export FILE.fathom -f FORMAT\" to make ", of_the_tool[i]);
+                        "\"fathom export FILE.fathom -f FORMAT\" to write ", tool_formats[i]);
             return;
         }
     rt_complain("FATHOM_PROFILE must be 1, table, compact, json, csv, trace, fathom, "
@@ -347,14 +347,14 @@ static const char *live_path(char *path, size_t cap)
 static int start_from_environment(bool traced)
 {
     char path[RT_PATH];
-    int mode = mode_asked();
+    int mode = env_mode();
     const char *budget = getenv("FATHOM_BUDGET");
     const char *percentiles = getenv("FATHOM_PERCENTILES");
-    struct fathom_config c = { sizeof c, size_asked("FATHOM_MEMORY"),
+    struct fathom_config c = { sizeof c, env_size("FATHOM_MEMORY"),
                                live_path(path, sizeof path), mode > 0 ? mode : 0, keeps_last(),
                                percentiles && !strcmp(percentiles, "0"),
                                budget ? strtod(budget, NULL) : 0,
-                               size_asked("FATHOM_DISK") };
+                               env_size("FATHOM_DISK") };
     int rc;
 
     if (mode < 0 && (traced || getenv("FATHOM_RECORD_DIR")))

@@ -88,7 +88,7 @@ int rt_events_take(struct events *e, const struct zone_rows *r)
     g.most = n < MOST_EVENTS ? n : MOST_EVENTS;
     if (n > MOST_EVENTS)
         rt_complain("only the first 4,000,000 events are written; the fathom format "
-                           "takes all", "");
+                    "has no limit", "");
     e->bytes = 2 * g.most * sizeof *e->list + threads * sizeof *e->thread;
     e->memory = mmap(NULL, e->bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,7 +1,7 @@
 /* rt_export_file.c - write a .fathom file (docs/format.md), uncompressed: libfathom has no zstd.
  *
- * zone_write() produces.  This consumer numbers what is defined, and its sink buffers columns and
- * writes them as complete chunks.  store.def defines the chunks and their columns.
+ * zone_write() is the producer.  This consumer assigns ids to definitions, and its sink buffers
+ * columns and writes them as complete chunks.  store.def defines the chunks and their columns.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/rt_export.h"
 
@@ -72,7 +72,7 @@ static void append(struct rt_out *to, struct rt_out *from)
     from->n = 0;
 }
 
-static void put_down(struct file *f, int type)
+static void write_chunk(struct file *f, int type)
 {
     const struct store_chunk *c = &store_chunks[type];
     struct table *t = &f->table[type];
@@ -103,7 +103,7 @@ static void flush(struct file *f)
 {
     for (int type = 1; type < STORE_TYPES; type++)
         if (f->table[type].records)
-            put_down(f, type);
+            write_chunk(f, type);
     f->waiting = 0;
 }
 
@@ -269,7 +269,7 @@ static void write_counter(struct sink *s, const struct counter *x)
     put_and_flush(file_of(s), STORE_counter, x);
 }
 
-/* ---- The whole ---- */
+/* ---- The file ---- */
 
 static void put_meta(struct file *f, const char *key, const char *value)
 {

@@ -47,7 +47,7 @@ static uint32_t touch_ahead(uint32_t done, uint32_t next)
 
 /* The file has these pages: unmap them from this process and start writing them to the disk.  A
  * later access reads them back unchanged. */
-static void leave_to_disk(uint32_t first, uint32_t n)
+static void evict(uint32_t first, uint32_t n)
 {
     uint64_t at = (uint64_t)first * LIVE_PAGE, bytes = (uint64_t)n * LIVE_PAGE;
 
@@ -64,10 +64,10 @@ static uint32_t retire_behind(uint32_t at, uint32_t next)
 
         for (; at < end; at++)
             if (!rt_page_is_done(rt.pool.base + (uint64_t)at * LIVE_PAGE)) {
-                leave_to_disk(from, at - from);
+                evict(from, at - from);
                 from = at + 1;
             }
-        leave_to_disk(from, at - from);
+        evict(from, at - from);
     }
     return at;
 }

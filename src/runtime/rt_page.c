@@ -50,7 +50,7 @@ static uint64_t *histogram_of(struct live_thread *t, struct fathom_node_ *n)
         if (!page)
             tgt_bump(&t->lost[FATHOM_LOST_UNTRACED], 1);
         else if (!tgt_swap_if(&n->hist, 0, page))
-            page = n->hist; /* a handler was faster: a page is wasted */
+            page = n->hist; /* a handler set it first: a page is wasted */
     }
     return (uint64_t *)(uintptr_t)(page ? page : rt.no_histogram);
 }
@@ -209,7 +209,7 @@ static uint64_t oldest_page(struct live_thread *t)
 }
 
 /* A thread that keeps its last records needs two pages, so that it can overwrite the older one,
- * even when other threads have taken all. */
+ * even when other threads have taken every other page. */
 static bool needs_pages(struct live_thread *t)
 {
     uint64_t page = FATHOM_GET_(t->oldest);
@@ -233,7 +233,7 @@ static uint64_t trace_page(struct live_thread *t)
 }
 
 /* Return an empty page that is not needed. */
-static void give_back(struct live_thread *t, uint64_t page)
+static void return_page(struct live_thread *t, uint64_t page)
 {
     bool trace = chunk_at(page)->trace;
 
@@ -249,7 +249,7 @@ static void give_back(struct live_thread *t, uint64_t page)
 }
 
 /* No room for more records: the thread continues with histograms only. */
-static void give_up_trace(struct live_thread *t)
+static void stop_trace(struct live_thread *t)
 {
     __atomic_store_n(&t->trace_full, 1, __ATOMIC_RELAXED);
     for (uint64_t page = t->node_page; page;
@@ -301,7 +301,7 @@ void rt_fold_waiting(struct live_thread *t)
 
         if (page && tgt_swap_if(&t->waiting[i], page, 0)) {
             rt_fold(t, page);
-            give_back(t, page);
+            return_page(t, page);
         }
     }
 }
@@ -313,14 +313,14 @@ static void finish_page(struct live_thread *t, uint64_t page, bool nested)
         if (tgt_swap_if(&t->waiting[i], 0, page))
             return;
     rt_fold(t, page);
-    give_back(t, page);
+    return_page(t, page);
     if (!nested)
         rt_fold_waiting(t);
 }
 
 /* Out of memory: fold the only scratch page in place.  A record that a handler writes meanwhile is
  * dropped. */
-static bool turn_in_place(struct live_thread *t, bool nested)
+static bool fold_in_place(struct live_thread *t, bool nested)
 {
     uint64_t *ring = &t->hot.ring[0], page = rt_ring_page(FATHOM_GET_(*ring));
 
@@ -349,20 +349,20 @@ static uint64_t open_page(uint64_t *ring, uint64_t fresh)
 }
 
 /* Make room in a ring whose page is full.  Returns false when there is no page. */
-static bool turn_page(struct live_thread *t, int which, bool nested)
+static bool replace_page(struct live_thread *t, int which, bool nested)
 {
     uint64_t *ring = &t->hot.ring[which];
     uint64_t fresh = which ? trace_page(t) : scratch_page(t), full;
 
     if (!fresh && which) {
-        give_up_trace(t);
+        stop_trace(t);
         return true;
     }
     if (!fresh)
-        return turn_in_place(t, nested);
+        return fold_in_place(t, nested);
     full = open_page(ring, fresh);
     if (full == LIVE_NO_PAGE) {
-        give_back(t, fresh);
+        return_page(t, fresh);
         return true;
     }
     if (full) {
@@ -408,7 +408,7 @@ static void put_record(struct live_thread *t, struct fathom_node_ *n, uint64_t s
             return;
         }
         step_back(ring);
-        if (!turn_page(t, which, is_nested(t, n)))
+        if (!replace_page(t, which, is_nested(t, n)))
             return;
     }
     tgt_bump(&t->lost[FATHOM_LOST_SIGNAL], 1);

@@ -309,7 +309,8 @@ void rt_report_table(struct rt_out *o, const struct zone_rows *r, const char *co
     some = print_table(o, &times);
     some |= print_table(o, &values);
     if (!some) {
-        rt_out_str(o, "\nno zones were measured: does the program have any, enabled?\n");
+        rt_out_str(o, "\nno zones were measured; check that the program has zones and enables "
+                      "them\n");
         return;
     }
     print_quality(o, r);

@@ -9,7 +9,7 @@
  * release with zone_rows_free. */
 int rt_rows_take(struct zone_rows *r, bool per_thread);
 
-/* Print one sentence to standard error with write(2).  Only for what the user must know. */
+/* Print one sentence to standard error with write(2).  Only for what the user must see. */
 void rt_complain(const char *what, const char *about);
 
 #endif

@@ -176,7 +176,7 @@ bool rt_site_usable(struct fathom_site *s)
     return FATHOM_GET_(s->mode) & 1; /* 1 or 3 */
 }
 
-/* The site determines what a node does at its end.  Called by whoever changes the site. */
+/* The site determines what a node does at its end.  Called after each change of the site. */
 void rt_node_refresh(struct fathom_node_ *n, struct live_thread *t)
 {
     const struct live_site *l = rt_site(n->site_id);

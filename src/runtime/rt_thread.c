@@ -13,7 +13,7 @@
 
 static pthread_key_t thread_key;
 static bool have_key;
-static __thread bool gone; /* the thread has ended: measure nothing more */
+static __thread bool thread_ended; /* measure nothing more */
 
 static struct live_thread *thread_at(uint64_t address)
 {
@@ -106,7 +106,7 @@ struct live_thread *rt_thread(void)
 
     if (t || !rt.head)
         return t;
-    if (gone) { /* called by a destructor that runs after ours */
+    if (thread_ended) { /* called by a destructor that runs after ours */
         rt_lose(FATHOM_LOST_THREAD, 1);
         return NULL;
     }
@@ -168,7 +168,7 @@ static void zero_node(struct fathom_node_ *n, struct live_thread *t)
         zero_words(n->ext, sizeof(struct live_ext));
 }
 
-/* Free nothing while somebody reads: remaining pages hold records from before the clear, and
+/* Free nothing while a reader is active: remaining pages hold records from before the clear, and
  * readers skip those.  Detach the list first, then the ring's page: a page that a handler opens
  * meanwhile is appended to the detached list or starts a new one. */
 static void free_trace(struct live_thread *t, bool locked)
@@ -437,7 +437,7 @@ static void thread_end(void *arg)
     TGT_KEEP_ERRNO();
 
     fathom_thread_now_ = NULL;
-    gone = true;
+    thread_ended = true;
     if (!rt.head || __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) != 1)
         return;
     if (rt_was_cleared(t))
@@ -460,7 +460,7 @@ static void thread_end(void *arg)
         tgt_add(&to->lost[i], t->lost[i]);
     tgt_lock(&rt.lock);
     free_pages(t);
-    __atomic_store_n(&t->node_page, 0, __ATOMIC_RELEASE); /* nobody walks freed pages */
+    __atomic_store_n(&t->node_page, 0, __ATOMIC_RELEASE); /* no reader walks freed pages */
     t->root = t->ext_page = t->oldest = t->hot.ring[0] = t->hot.ring[1] = 0;
     tgt_unlock(&rt.lock);
     __atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);

@@ -112,7 +112,7 @@ struct fathom_node_ *fathom_child_(struct fathom_thread_ *hot, struct fathom_sit
 struct live_ext *rt_ext(struct live_thread *t, struct fathom_node_ *n)
 {
     if (!n->ext)
-        tgt_swap_if(&n->ext, 0, take_slot(t, LIVE_EXTRAS)); /* unless a handler was faster */
+        tgt_swap_if(&n->ext, 0, take_slot(t, LIVE_EXTRAS)); /* unless a handler set it first */
     return (struct live_ext *)(uintptr_t)n->ext;
 }
 

@@ -23,7 +23,8 @@ struct tgt_fork { /* must be static: it is read at every fork */
 void tgt_fork_follow(const struct tgt_fork *f);
 
 /* Whether the caller shares the memory of process PID but is another process, as the child of a
- * vfork is: what it writes is written in its parent.  Asks the kernel, not a cache of libc. */
+ * vfork does: its writes change the memory of its parent.  Calls the kernel, because libc may
+ * cache the pid. */
 static inline bool tgt_fork_is_guest(uint32_t pid)
 {
     return (uint32_t)syscall(SYS_getpid) != pid;

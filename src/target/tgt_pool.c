@@ -169,7 +169,7 @@ static int copy_kept(const struct tgt_pool *p, struct kept *k,
     return k->copy ? 0 : -1;
 }
 
-static void put_back(struct tgt_pool *p, const struct kept *k)
+static void restore_pages(struct tgt_pool *p, const struct kept *k)
 {
     uint32_t at = 0, last = 0;
 
@@ -198,7 +198,7 @@ int tgt_pool_renew(struct tgt_pool *p, int fd, bool (*keep)(uint64_t page, void 
     if (rc == 0) {
         p->fd = fd;
         p->allocated = 0;
-        put_back(p, &k);
+        restore_pages(p, &k);
     }
     if (k.copy)
         munmap(k.copy, ((size_t)k.n + 1) * TGT_PAGE);

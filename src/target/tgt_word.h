@@ -1,5 +1,5 @@
-/* tgt_word.h - words that a thread and its signal handlers write, and that anybody may read at any
- * time.  SPDX-License-Identifier: Apache-2.0 */
+/* tgt_word.h - words that a thread and its signal handlers write, and that any thread may read at
+ * any time.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TARGET_TGT_WORD_H
 #define FATHOM_TARGET_TGT_WORD_H
 

@@ -222,7 +222,7 @@ static double positive(double x)
     return x > 0 ? x : 0;
 }
 
-static double whole(double ns)
+static double round_ns(double ns)
 {
     return ns < 9e15 ? (double)(int64_t)(ns + 0.5) : 9e15; /* bounded: a file may be damaged */
 }
@@ -274,7 +274,7 @@ static void roll_up(struct zone_rows *r)
             up->below_ticks += w->below_ticks;
         }
     }
-    r->overhead_ns = whole(r->overhead_ns);
+    r->overhead_ns = round_ns(r->overhead_ns);
     for (uint32_t i = 0; i < r->n; i++)
         if (zone_row_is_timed(&r->row[i]))
             finish_times(r, &r->row[i]);
@@ -289,13 +289,13 @@ static void self_times(struct zone_rows *r)
         struct zone_row *w = &r->row[i];
         bool nested = zone_row_is_nested(w);
 
-        w->self = nested ? whole(positive(w->total - w->inside)) : 0;
+        w->self = nested ? round_ns(positive(w->total - w->inside)) : 0;
         if (nested || w->kind == LIVE_CONTEXT) {
             w->total = w->self + w->inside;
             if (w->parent != LIVE_NO_NODE)
                 r->row[w->parent].inside += w->total;
         } else {
-            w->total = whole(w->total);
+            w->total = round_ns(w->total);
         }
         r->all_ns += w->self;
         if (w->total > 0 && !w->open && w->count && w->kind != LIVE_CONTEXT)
@@ -339,7 +339,7 @@ static void share_self_times(struct zone_rows *r)
         double upto;
 
         w->ticks_before += r->part[i];
-        upto = w->own_ticks > 0 ? whole(w->self * (w->ticks_before / w->own_ticks)) : w->self;
+        upto = w->own_ticks > 0 ? round_ns(w->self * (w->ticks_before / w->own_ticks)) : w->self;
         r->part[i] = upto - w->self_before;
         w->self_before = upto;
     }

@@ -116,7 +116,7 @@ class Exports(unittest.TestCase):
             with self.subTest(form):
                 done = run(program("rt-env"), env={**os.environ, "FATHOM_PROFILE": form + ":x"})
                 self.assertEqual(done.stderr, "fathom: FATHOM_PROFILE: set it to trace:FILE.fathom, "
-                                 'then run "fathom export FILE.fathom -f FORMAT" to make '
+                                 'then run "fathom export FILE.fathom -f FORMAT" to write '
                                  f"{form}\n")
 
     def test_baselines(self):
