@@ -35,7 +35,7 @@ static size_t read_stack(struct col_look *l, int64_t pid, uint64_t sp)
 }
 
 /* The frame pointer of another process is unknown.  A walk that needs it is joined to an earlier
- * stack of the thread, or given up. */
+ * stack of the thread, or discarded. */
 static uint32_t stack_of(struct col_look *l, struct perf_thread *t, uint64_t pc, uint64_t sp)
 {
     struct perf_stack_counts before = l->waits->stacks->counts;
@@ -60,7 +60,7 @@ static void look_at(struct col_look *l, struct perf_thread *t)
 {
     struct col_proc_wait p;
 
-    t->asked = true;
+    t->inspected = true;
     if (!col_proc_wait(t->process->pid, t->tid, &p))
         return;
     t->wait_word = intern_cstr(l->waits->in, perf_blocked_by_call(p.call));
@@ -95,7 +95,7 @@ void col_look(struct col_look *l)
 
         if (t->guessed && !t->info.end_ns && glances-- > 0)
             glance_at(l, t);
-        if (!t->out_ns || t->asked || t->info.end_ns)
+        if (!t->out_ns || t->inspected || t->info.end_ns)
             continue;
         if (now > t->out_ns + PERF_WAIT_LONG_NS)
             look_at(l, t);

@@ -38,7 +38,7 @@ static size_t place_of(const struct perf_lbr *known, const uint64_t *calls, size
     return SIZE_MAX;
 }
 
-static void know(struct perf_lbr *known, size_t keep, const uint64_t *calls, size_t n)
+static void store_calls(struct perf_lbr *known, size_t keep, const uint64_t *calls, size_t n)
 {
     vec_reserve(known, keep + n);
     memcpy(known->v + keep, calls, n * sizeof *calls);
@@ -57,11 +57,11 @@ struct perf_lbr_stack perf_lbr_walk(const struct perf_record *r, struct perf_lbr
         *depth = n;
     if (n == *depth && n) {
         at = place_of(known, calls, n);
-        s.whole = at != SIZE_MAX && at + n <= MOST_CALLS;
+        s.complete = at != SIZE_MAX && at + n <= MOST_CALLS;
     }
-    s.stitched = s.whole && at != SIZE_MAX ? at : 0;
+    s.joined = s.complete && at != SIZE_MAX ? at : 0;
     if (n)
-        know(known, s.stitched, calls, n);
+        store_calls(known, s.joined, calls, n);
     /* A return address lies after the call: lookups subtract one. */
     for (size_t i = known->n; n && i-- > 0 && s.n < cap;)
         frames[s.n++] = (struct unw_frame){ .pc = known->v[i] + 1, .is_return = true };

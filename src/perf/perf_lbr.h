@@ -16,8 +16,8 @@ struct perf_lbr { /* the last known calls of a thread, outermost first */
 
 struct perf_lbr_stack {
     size_t n;       /* frames, leaf first */
-    bool whole;     /* complete */
-    size_t stitched; /* outermost frames taken from the previous stack */
+    bool complete;
+    size_t joined;  /* outermost frames taken from the previous stack */
 };
 
 /* Store the frames of sample R in FRAMES (CAP of them, at least 1), completed from the thread's

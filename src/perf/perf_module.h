@@ -1,7 +1,7 @@
 /* perf_module.h - files that contain code, one entry for all processes that map a file.
  *
  * A file is opened when it is first mapped, because the process and its view of the file system
- * may disappear.  Its unwind table is made when a sample first lies in it.
+ * may disappear.  Its unwind table is built when a sample first lies in it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_MODULE_H
 #define FATHOM_PERF_PERF_MODULE_H

@@ -106,12 +106,12 @@ static struct perf_thread *add_thread(struct perf_processes *p, struct perf_proc
     return t;
 }
 
-static void tell_process(struct perf_processes *p, const struct perf_process *x)
+static void update_process(struct perf_processes *p, const struct perf_process *x)
 {
     sink_update_process(p->in->out, x->id, &x->info);
 }
 
-static void tell_thread(struct perf_processes *p, const struct perf_thread *t)
+static void update_thread(struct perf_processes *p, const struct perf_thread *t)
 {
     sink_update_thread(p->in->out, t->id, &t->info);
 }
@@ -218,7 +218,7 @@ struct perf_thread *perf_process_thread(struct perf_processes *p, int64_t pid, i
     if (t && t->process->pid == pid)
         return t;
     x = find_process(p, pid);
-    if (!x || x->gone)
+    if (!x || x->ended)
         x = perf_process_attach(p, pid);
     find_name(p, pid, tid, name, sizeof name);
     return add_thread(p, x, tid, *name ? intern_cstr(p->in, name) : x->info.name, p->start_ns);
@@ -266,9 +266,9 @@ static void on_comm(struct perf_processes *p, const struct perf_record *r)
         on_exec(p, t->process);
     if (r->tid == r->pid) {
         t->process->info.name = t->info.name;
-        tell_process(p, t->process);
+        update_process(p, t->process);
     }
-    tell_thread(p, t);
+    update_thread(p, t);
 }
 
 static void on_fork(struct perf_processes *p, const struct perf_record *r)
@@ -306,12 +306,12 @@ static void on_end(struct perf_processes *p, const struct perf_record *r)
     t->info.end_ns = r->time_ns;
     vec_release(&t->last);
     t->last_space = NULL;
-    tell_thread(p, t);
+    update_thread(p, t);
     if (r->tid != r->pid)
         return;
     t->process->info.end_ns = r->time_ns;
-    t->process->gone = true;
-    tell_process(p, t->process);
+    t->process->ended = true;
+    update_process(p, t->process);
 }
 
 void perf_process_record(struct perf_processes *p, const struct perf_record *r)

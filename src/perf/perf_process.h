@@ -37,7 +37,7 @@ struct perf_process {
     int root_fd;       /* -1: same root directory as ours */
     uint64_t mount_ns; /* 0: not read yet */
     char *jit_dump;    /* path of its jitdump, or NULL */
-    bool gone;
+    bool ended;
 };
 
 struct perf_step { /* a frame of the thread's last stack, outermost first */
@@ -63,7 +63,7 @@ struct perf_thread {
     uint32_t block_stack, block_word; /* of its last voluntary switch */
     uint32_t wait_stack, wait_word; /* of the current wait */
     uint32_t last_stack; /* its last stack, running or waiting */
-    bool preempted, asked;
+    bool preempted, inspected;
     bool block_sampled; /* block_stack is from a sample, not from col_look */
     bool guessed; /* it waited too briefly to be inspected */
 };

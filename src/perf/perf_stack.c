@@ -221,9 +221,9 @@ static void walk_branches(struct perf_stacks *s, struct perf_thread *t, const st
     }
     u->way = BY_BRANCHES;
     u->n = b.n;
-    u->end = b.whole ? UNW_ROOT : UNW_CUT;
-    u->joined = b.stitched > 0;
-    u->joint = b.stitched;
+    u->end = b.complete ? UNW_ROOT : UNW_CUT;
+    u->joined = b.joined > 0;
+    u->joint = b.joined;
 }
 
 static bool has_open_calls(const struct perf_record *r)

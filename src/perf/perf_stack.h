@@ -1,4 +1,4 @@
-/* perf_stack.h - make a stack id from a sample's registers, stack bytes and call chain.
+/* perf_stack.h - build the stack of a sample from its registers, stack bytes and call chain.
  *
  * The walk by unwind tables comes first.  If it does not reach the root, it is joined to an
  * earlier stack of the same thread: a frame with equal (pc, sp) has the same callers.  Otherwise

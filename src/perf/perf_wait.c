@@ -94,20 +94,20 @@ void perf_wait_running(struct perf_thread *t, uint64_t time_ns)
 void perf_wait_attached(struct perf_thread *t, uint64_t time_ns)
 {
     t->out_ns = time_ns;
-    t->asked = t->preempted = false;
+    t->inspected = t->preempted = false;
     t->wait_stack = t->wait_word = 0;
 }
 
 void perf_wait_sample(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r)
 {
     struct perf_stack_counts before = w->stacks->counts;
-    bool told;
+    bool known;
 
     w->samples++;
     t->switch_ns = r->time_ns;
     t->switch_word = kind_of_chain(w, &r->chain);
-    told = t->switch_word != intern_cstr(w->in, PERF_BLOCKED_UNKNOWN);
-    t->switch_stack = told ? perf_stack_of_user(w->stacks, t, r) : 0;
+    known = t->switch_word != intern_cstr(w->in, PERF_BLOCKED_UNKNOWN);
+    t->switch_stack = known ? perf_stack_of_user(w->stacks, t, r) : 0;
     if (!t->switch_stack) /* a kernel thread, or an unknown wait */
         t->switch_stack = perf_stack_of(w->stacks, t, r);
     w->stacks->counts = before; /* the counts cover samples of running threads only */
@@ -126,7 +126,7 @@ static void leave(struct perf_waits *w, struct perf_thread *t, const struct perf
         return; /* the last switch of an ended thread */
     t->out_ns = r->time_ns;
     t->preempted = r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-    t->asked = known || t->preempted;
+    t->inspected = known || t->preempted;
     t->wait_stack = known ? t->switch_stack : 0;
     t->wait_word = known ? t->switch_word : 0;
     if (t->preempted)
