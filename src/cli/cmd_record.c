@@ -114,7 +114,7 @@ static int take_graph(const struct record_args *a, struct col_options *o, struct
         return -1;
     if (a->graph && !*a->graph && o->command && is_graph_mode(o->command[0])) {
         err_hint(e, "-g%s", o->command[0]);
-        return err_set(e, ERR_USAGE, "-g takes its mode without a space");
+        return err_set(e, ERR_USAGE, "-g: the mode must follow without a space");
     }
     return 0;
 }
@@ -204,7 +204,7 @@ static void undo_output(const char *path, bool kept)
         output_keep_old(path, true, NULL);
 }
 
-static void say_stacks(const struct col_summary *s)
+static void print_stacks(const struct col_summary *s)
 {
     uint64_t all = s->complete + s->cut + s->unreadable;
 
@@ -224,7 +224,7 @@ static void summarize(const char *path, uint64_t bytes, const struct col_summary
             human_count((int64_t)s->lost).s);
     if (s->rate_achieved > 0)
         fprintf(stderr, ", %.0f of %.0f Hz", s->rate_achieved, s->rate_asked);
-    say_stacks(s);
+    print_stacks(s);
     fprintf(stderr, "\n%s, recorder used %s of CPU", s->rung, human_ns((double)s->own_cpu_ns).s);
     if (s->why[0])
         fprintf(stderr, "; user space only: %s", s->why);

@@ -97,7 +97,7 @@ static void add_hot(struct keeper *k, uint32_t module, const struct sym_line *ou
 }
 
 /* Visit every frame: mark its source lines, and its code if cost was measured on it. */
-static void look_at_frames(struct keeper *k)
+static void mark_frames(struct keeper *k)
 {
     const struct col_keep *s = k->s;
     size_t n = s->names->in->frame.n;
@@ -123,7 +123,7 @@ static void look_at_frames(struct keeper *k)
     }
 }
 
-static int dearer(const void *a, const void *b)
+static int by_cost(const void *a, const void *b)
 {
     const struct hot *x = a, *y = b;
 
@@ -169,7 +169,7 @@ static void keep_code(struct keeper *k)
     size_t left = MOST_CODE_ALL;
 
     if (k->hot.n)
-        qsort(k->hot.v, k->hot.n, sizeof *k->hot.v, dearer);
+        qsort(k->hot.v, k->hot.n, sizeof *k->hot.v, by_cost);
     for (size_t i = 0; i < k->hot.n && i < MOST_FUNCTIONS; i++) {
         const struct hot *f = &k->hot.v[i];
         size_t size = f->end - f->start < MOST_CODE ? (size_t)(f->end - f->start) : MOST_CODE;
@@ -243,7 +243,7 @@ void col_keep(const struct col_keep *s)
 {
     struct keeper k = { .s = s };
 
-    look_at_frames(&k);
+    mark_frames(&k);
     keep_code(&k);
     for (size_t i = 0; i < k.n_texts; i++) {
         keep_text(&k, &k.text[i]);

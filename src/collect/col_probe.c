@@ -110,7 +110,7 @@ static int replace_absent(struct col_events *events, struct col_probe *p, struct
         if (!is_cycles) {
             err_set(e, ERR_MISSING, "this machine has no event %s", ev->name);
             err_hint(e, "virtual machines often have no hardware counters; fathom doctor lists "
-                        "what is there");
+                        "the available ones");
             return -1;
         }
         clock.no_user = ev->no_user;
@@ -137,7 +137,7 @@ static int first_refusal(const struct col_events *events, bool no_kernel, bool s
 static int no_lbr(struct err *e)
 {
     err_set(e, ERR_MISSING, "this machine has no last-branch records to build stacks from");
-    err_hint(e, "they need an Intel CPU (or AMD Zen 4) and no virtual machine: use -g auto");
+    err_hint(e, "they need an Intel CPU (or AMD Zen 4) outside a virtual machine: use -g auto");
     return -1;
 }
 

@@ -35,7 +35,7 @@ int col_probe(struct col_events *events, enum col_levels levels, bool system_wid
 
 /* Returns 0 when EV can be opened this way, else the errno. */
 int col_probe_open(const struct col_event *ev, bool no_kernel, bool system_wide, bool lbr);
-/* Set P->why to what prevents perf_event_open, and P->remedy to what to do about it. */
+/* Set P->why to the reason why perf_event_open fails, and P->remedy to the fix. */
 void col_probe_explain(int errnum, bool system_wide, struct col_probe *p);
 
 #endif

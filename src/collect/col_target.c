@@ -193,7 +193,7 @@ static void take_ends(struct col_target *t)
         if (t->watch[i] >= 0 && poll(&p, 1, 0) > 0) {
             close(t->watch[i]);
             t->watch[i] = -1;
-            t->n_gone++;
+            t->n_ended++;
         }
     }
 }
@@ -208,7 +208,7 @@ bool col_target_done(struct col_target *t)
             return true;
         return t->stop_now && clock_mono_ns() - t->stop_ns > grace_ns;
     }
-    return t->stop_now || (t->n_watch && t->n_gone == t->n_watch);
+    return t->stop_now || (t->n_watch && t->n_ended == t->n_watch);
 }
 
 void col_target_finish(struct col_target *t)

@@ -18,13 +18,13 @@ struct col_target {
     pid_t pid;       /* of our command; 0: none */
     int go, failure; /* pipes to and from the waiting child; -1: closed */
     int watch[COL_MAX_PIDS]; /* pidfds: readable when the process has ended */
-    size_t n_watch, n_gone;
+    size_t n_watch, n_ended;
     int signals;     /* signalfd of SIGINT, SIGTERM and SIGHUP */
     sigset_t old_mask;
     bool ended;      /* status and cpu_ns are valid */
     int status;      /* exit status or 128 + signal */
     uint64_t cpu_ns; /* user and system time, including children */
-    int stops;       /* number of signals that asked us to stop */
+    int stops;       /* number of stop signals received */
     uint64_t stop_ns; /* time of the first */
     bool stop_now;
     bool output_to_stderr; /* redirect the command's output: ours uses stdout */

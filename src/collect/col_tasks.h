@@ -15,7 +15,7 @@ struct col_tasks {
     bool failed; /* incomplete: an open failed or records were lost */
 };
 
-/* Count what PID starts after its next exec.  Never fails; sets `failed` instead. */
+/* Count the tasks that PID starts after its next exec.  Never fails; sets `failed` instead. */
 void col_tasks_open(struct col_tasks *t, pid_t pid);
 void col_tasks_drain(struct col_tasks *t); /* call often enough that the rings do not fill */
 /* Drain and return the numbers including PID itself.  Returns false when they are incomplete. */
