@@ -76,7 +76,7 @@ int an_annotate_build(struct an_annotate *a, struct profile *p, const struct an_
     size_t n;
 
     *a = (struct an_annotate){ .source = { p, *v }, .code = q->code };
-    a->whole = an_source_whole(&a->source);
+    a->whole = an_source_total(&a->source);
     a->metric_name = an_view_name(v);
     a->unit = an_view_unit(v);
     n = choose(q, &a->source, functions, &a->whole_file);

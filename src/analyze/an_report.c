@@ -29,10 +29,10 @@ static bool is_small(const struct an_report *r, int64_t weight, double min_pct)
     return an_share_pct(weight, &r->all) < min_pct;
 }
 
-static void leave_out(struct an_report *r, int64_t weight)
+static void count_hidden(struct an_report *r, int64_t weight)
 {
-    r->left_rows++;
-    r->left_weight += weight;
+    r->hidden_rows++;
+    r->hidden_weight += weight;
 }
 
 /* --- flat ------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ static void limit_flat(struct an_report *r, bool is_shown)
         if (kept < r->query->rows && !is_small(r, f->row.v[i].total, r->query->min_pct))
             f->row.v[kept++] = f->row.v[i];
         else if (is_shown)
-            leave_out(r, f->row.v[i].self);
+            count_hidden(r, f->row.v[i].self);
     f->row.n = kept;
 }
 
@@ -77,11 +77,11 @@ static void build_groups(struct an_report *r)
 
         as[i] = UINT32_MAX;
         if (!top && as[x->parent] == UINT32_MAX) {
-            r->left_rows++;
+            r->hidden_rows++;
             continue;
         }
         if (is_small(r, x->weight, r->min_pct) || kept >= r->query->rows) {
-            leave_out(r, x->weight);
+            count_hidden(r, x->weight);
             continue;
         }
         x->parent = top ? UINT32_MAX : as[x->parent];
@@ -125,10 +125,10 @@ static void limit_tree(struct an_report *r)
 
     for (size_t i = shown; i < l->line.n; i++)
         if (l->line.v[i].parent == UINT32_MAX || l->line.v[i].parent < shown)
-            leave_out(r, l->line.v[i].total);
+            count_hidden(r, l->line.v[i].total);
     for (size_t i = 0; i < l->hidden.n; i++)
         if (l->hidden.v[i].parent == UINT32_MAX || l->hidden.v[i].parent < shown)
-            leave_out(r, l->hidden.v[i].total);
+            count_hidden(r, l->hidden.v[i].total);
     l->line.n = shown;
 }
 

@@ -39,8 +39,8 @@ struct an_report {
     struct an_threads threads; /* with waits */
 
     /* Rows hidden by --min and -n (branches of a tree), and their cost. */
-    uint64_t left_rows;
-    int64_t left_weight;
+    uint64_t hidden_rows;
+    int64_t hidden_weight;
 
     struct result result;
 };

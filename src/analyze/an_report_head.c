@@ -10,7 +10,7 @@
 #include "text/human.h"
 
 enum { THREAD_ROWS = 12, KINDS_SHOWN = 3, SHOWN_PCT = 5, ONLY_PCT = 95,
-       PLACES_SHOWN = 4, TOLD_PCT = 1 };
+       PLACES_SHOWN = 4, GUESSED_PCT = 1 };
 
 /* --- wait kinds ------------------------------------------------------------------------- */
 
@@ -108,7 +108,7 @@ static void put_facts(struct an_report *r)
 
 /* --- text ------------------------------------------------------------------------------- */
 
-static void say_other_metrics(const struct an_report *r, struct buf *b)
+static void add_other_metrics(const struct an_report *r, struct buf *b)
 {
     const char *name = an_view_name(r->view), *before = "; also:";
 
@@ -123,13 +123,13 @@ static void say_other_metrics(const struct an_report *r, struct buf *b)
 }
 
 /* Explain an empty table: usually the program used little CPU time. */
-static void say_no_samples(const struct an_report *r, struct buf *b)
+static void add_no_samples(const struct an_report *r, struct buf *b)
 {
     bool ours = *profile_meta(r->p, "quality.samples") && !*r->p->damage;
 
     buf_str(b, "no samples");
     if (r->p->metric.n > 1 && !*r->p->damage)
-        say_other_metrics(r, b);
+        add_other_metrics(r, b);
     else if (ours)
         buf_str(b, ": the program used little CPU time; use record --wall to see waiting, or a "
                    "higher -F for short runs");
@@ -164,25 +164,25 @@ static const char *place_name(const struct an_report *r, uint32_t stack)
 
 /* Print idle threads by the place they wait in: "200 idle threads not counted: 199 in pool
  * (futex), 1 in accept_loop (accept)". */
-static void say_idle(const struct an_report *r, struct buf *b)
+static void add_idle(const struct an_report *r, struct buf *b)
 {
     const struct an_threads *t = &r->threads;
     const struct an_thread *idle = t->v.v + (t->v.n - t->n_idle); /* idle threads come last */
     struct buf text = { 0 };
-    size_t told = 0;
+    size_t shown = 0;
 
     buf_printf(b, "%s idle thread%s not counted (--idle):", human_u64(t->n_idle).s,
                t->n_idle == 1 ? "" : "s");
     for (size_t i = 0, n = 1; i < t->n_idle; i += n, n = 1) {
         const char *place = place_name(r, idle[i].place);
 
-        if (told == PLACES_SHOWN) {
+        if (shown == PLACES_SHOWN) {
             buf_str(b, ", ...");
             break;
         }
         while (i + n < t->n_idle && strcmp(place, place_name(r, idle[i + n].place)) == 0)
             n++;
-        buf_printf(b, "%s %s in %s (%s)", told++ ? "," : "", human_u64(n).s, place,
+        buf_printf(b, "%s %s in %s (%s)", shown++ ? "," : "", human_u64(n).s, place,
                    an_report_kinds(r, idle[i].kind, &text));
     }
     buf_u8(b, '\n');
@@ -191,7 +191,7 @@ static void say_idle(const struct an_report *r, struct buf *b)
 
 /* "wall: 5.13 s of 2 threads = 608 ms running (11.9 %) + 4.52 s waiting (88.1 %)", then the
  * waits by kind. */
-static void say_waits(const struct an_report *r, struct buf *b)
+static void add_waits(const struct an_report *r, struct buf *b)
 {
     const struct an_threads *t = &r->threads;
     int64_t whole = t->kind[0] + t->waiting, sum;
@@ -204,21 +204,21 @@ static void say_waits(const struct an_report *r, struct buf *b)
         buf_printf(b, " = running %s (%.1f %%) + waiting %s (%.1f %%)",
                    human_ns((double)t->kind[0]).s, pct_of(t->kind[0], whole),
                    human_ns((double)t->waiting).s, pct_of(t->waiting, whole));
-    say_other_metrics(r, b);
+    add_other_metrics(r, b);
     buf_u8(b, '\n');
     for (size_t i = 0; i < n; i++)
         buf_printf(b, "%s%s %s (%.1f %%)", i ? ", " : "waiting: ", r->view->kind[v[i].kind],
                    human_ns((double)v[i].ns).s, pct_of(v[i].ns, whole));
     buf_str(b, n ? "\n" : "");
-    if (pct_of(t->guessed, t->waiting) >= TOLD_PCT)
+    if (pct_of(t->guessed, t->waiting) >= GUESSED_PCT)
         buf_printf(b, "%s of the waiting was too short to observe; it is attributed to the last "
                       "known stack of its thread\n",
                    human_ns((double)t->guessed).s);
     if (t->n_idle)
-        say_idle(r, b);
+        add_idle(r, b);
 }
 
-static void say_cost(const struct an_report *r, struct buf *b)
+static void add_cost(const struct an_report *r, struct buf *b)
 {
     if (strcmp(r->unit, "samples") == 0) {
         buf_printf(b, "%s samples\n\n", human_count(r->all.weight).s);
@@ -227,7 +227,7 @@ static void say_cost(const struct an_report *r, struct buf *b)
     buf_printf(b, "%s: %s in %s %s%s", an_view_name(r->view),
                human_weight((double)r->all.weight, r->unit).s, human_u64(r->all.samples).s,
                r->exact ? "event" : "sample", r->all.samples == 1 ? "" : "s");
-    say_other_metrics(r, b);
+    add_other_metrics(r, b);
     buf_str(b, "\n\n");
 }
 
@@ -293,11 +293,11 @@ void an_report_head(struct an_report *r)
     if (b->n)
         buf_u8(b, '\n');
     if (!r->all.samples)
-        say_no_samples(r, b);
+        add_no_samples(r, b);
     else if (an_report_has_waits(r))
-        say_waits(r, b);
+        add_waits(r, b);
     else
-        say_cost(r, b);
+        add_cost(r, b);
     put_facts(r);
     if (an_report_has_waits(r))
         add_threads(r);

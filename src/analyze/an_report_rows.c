@@ -308,19 +308,19 @@ static void add_unnamed(struct an_report *r)
 }
 
 /* Add "... 4 more, 12.30 %; -n 0 shows all", and the same figures for JSON. */
-static void say_left_out(struct an_report *r, struct result_table *t)
+static void add_hidden(struct an_report *r, struct result_table *t)
 {
-    double pct = an_share_pct(r->left_weight, &r->all);
+    double pct = an_share_pct(r->hidden_weight, &r->all);
     struct result_value v = result_object(&r->result);
     bool flat = !an_report_has_groups(r) && !an_report_has_tree(r);
 
-    result_put(&r->result, v, "rows", result_uint(r->left_rows));
-    result_put(&r->result, v, "weight", result_int(r->left_weight));
+    result_put(&r->result, v, "rows", result_uint(r->hidden_rows));
+    result_put(&r->result, v, "weight", result_int(r->hidden_weight));
     result_put(&r->result, v, "pct", result_real(pct, DECIMALS));
     result_fact(&r->result, "hidden", v);
-    if (r->left_rows)
+    if (r->hidden_rows)
         t->after = result_printf(&r->result, "... %s more, %s %%%s; -n 0%s shows all\n",
-                                 human_u64(r->left_rows).s, human_pct(pct).s,
+                                 human_u64(r->hidden_rows).s, human_pct(pct).s,
                                  flat ? " self" : "",
                                  r->min_pct > 0 ? " --min 0" : "");
 }
@@ -336,6 +336,6 @@ void an_report_tables(struct an_report *r)
     r->result.main = t;
     t->text_rows = r->all.samples ? SIZE_MAX : 0;
     t->before = an_report_has_waits(r) ? "\n" : "";
-    say_left_out(r, t);
+    add_hidden(r, t);
     add_unnamed(r);
 }

@@ -26,7 +26,7 @@ static int64_t *weight_by_stack(const struct an_source_query *q)
     return w;
 }
 
-int64_t an_source_whole(const struct an_source_query *q)
+int64_t an_source_total(const struct an_source_query *q)
 {
     return an_sum_of(&q->view).weight;
 }
@@ -67,7 +67,7 @@ struct ranked {
     int64_t self;
 };
 
-static int dearer(const void *a, const void *b)
+static int by_cost(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
 
@@ -92,7 +92,7 @@ static struct ranked *rank_functions(const struct an_source_query *q)
         if (w[i] && c.n)
             r[leader[p->location.v[c.first + c.n - 1].function - 1] - 1].self += w[i];
     }
-    qsort(r, p->function.n, sizeof *r, dearer);
+    qsort(r, p->function.n, sizeof *r, by_cost);
     free(leader);
     free(w);
     return r;
@@ -102,7 +102,7 @@ size_t an_source_hottest(const struct an_source_query *q, double share, uint32_t
                          size_t most)
 {
     struct ranked *r = rank_functions(q);
-    double want = share * (double)an_source_whole(q), got = 0;
+    double want = share * (double)an_source_total(q), got = 0;
     size_t n = 0;
 
     for (size_t i = 0; i < q->profile->function.n && n < most && got < want; i++) {

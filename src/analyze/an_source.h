@@ -74,6 +74,6 @@ void an_listing_build(struct an_listing *l, const struct an_source_query *q, uin
                       bool whole_file);
 void an_listing_release(struct an_listing *l);
 /* Sum of the metric over all samples. */
-int64_t an_source_whole(const struct an_source_query *q);
+int64_t an_source_total(const struct an_source_query *q);
 
 #endif

@@ -31,66 +31,66 @@ static double per(double a, double b)
     return b > 0 ? a / b : NAN;
 }
 
-#define ASK(id, expression)                         \
-    static double ask_##id(const struct usage *r) \
+#define VALUE(id, expression)                       \
+    static double value_##id(const struct usage *r) \
     {                                               \
         return expression;                          \
     }
 #define COUNTED(name) counted(r, name)
-ASK(wall, r->wall_ns)
-ASK(user, r->user_ns)
-ASK(system, r->system_ns)
-ASK(cpus, per(r->user_ns + r->system_ns, r->wall_ns))
-ASK(rss, r->max_rss_bytes)
-ASK(minor, r->minor_faults)
-ASK(major, r->major_faults)
-ASK(voluntary, r->voluntary)
-ASK(involuntary, r->involuntary)
-ASK(read, r->has_io ? r->read_bytes : NAN)
-ASK(written, r->has_io ? r->written_bytes : NAN)
-ASK(disk_read, r->has_io ? r->disk_read_bytes : NAN)
-ASK(disk_written, r->has_io ? r->disk_written_bytes : NAN)
-ASK(processes, r->has_tasks ? r->processes : NAN)
-ASK(threads, r->has_tasks ? r->threads : NAN)
-ASK(ipc, per(COUNTED("instructions"), COUNTED("cycles")))
-ASK(ghz, per(COUNTED("cycles"), r->user_ns + r->system_ns))
-ASK(branch_miss, 100 * per(COUNTED("branch-misses"), COUNTED("branches")))
-ASK(cache_miss, 100 * per(COUNTED("cache-misses"), COUNTED("cache-references")))
-ASK(l1_miss, 100 * per(COUNTED("L1-dcache-load-misses"), COUNTED("L1-dcache-loads")))
-ASK(frontend, 100 * per(COUNTED("stalled-cycles-frontend"), COUNTED("cycles")))
-ASK(backend, 100 * per(COUNTED("stalled-cycles-backend"), COUNTED("cycles")))
+VALUE(wall, r->wall_ns)
+VALUE(user, r->user_ns)
+VALUE(system, r->system_ns)
+VALUE(cpus, per(r->user_ns + r->system_ns, r->wall_ns))
+VALUE(rss, r->max_rss_bytes)
+VALUE(minor, r->minor_faults)
+VALUE(major, r->major_faults)
+VALUE(voluntary, r->voluntary)
+VALUE(involuntary, r->involuntary)
+VALUE(read, r->has_io ? r->read_bytes : NAN)
+VALUE(written, r->has_io ? r->written_bytes : NAN)
+VALUE(disk_read, r->has_io ? r->disk_read_bytes : NAN)
+VALUE(disk_written, r->has_io ? r->disk_written_bytes : NAN)
+VALUE(processes, r->has_tasks ? r->processes : NAN)
+VALUE(threads, r->has_tasks ? r->threads : NAN)
+VALUE(ipc, per(COUNTED("instructions"), COUNTED("cycles")))
+VALUE(ghz, per(COUNTED("cycles"), r->user_ns + r->system_ns))
+VALUE(branch_miss, 100 * per(COUNTED("branch-misses"), COUNTED("branches")))
+VALUE(cache_miss, 100 * per(COUNTED("cache-misses"), COUNTED("cache-references")))
+VALUE(l1_miss, 100 * per(COUNTED("L1-dcache-load-misses"), COUNTED("L1-dcache-loads")))
+VALUE(frontend, 100 * per(COUNTED("stalled-cycles-frontend"), COUNTED("cycles")))
+VALUE(backend, 100 * per(COUNTED("stalled-cycles-backend"), COUNTED("cycles")))
 
-struct question {
+struct definition {
     const char *name, *unit, *note;
-    double (*ask)(const struct usage *r);
+    double (*value)(const struct usage *r);
 };
 
-static const struct question of_run[] = {
-    { "wall", "ns", "", ask_wall },
-    { "user", "ns", "CPU time in user space", ask_user },
-    { "system", "ns", "CPU time in the kernel", ask_system },
-    { "cpus used", "ratio", "(user + system) / wall", ask_cpus },
-    { "max RSS", "bytes", "memory of the largest process", ask_rss },
-    { "minor faults", "count", "pages mapped in", ask_minor },
-    { "major faults", "count", "pages read from disk", ask_major },
-    { "voluntary switches", "count", "the command waited", ask_voluntary },
-    { "involuntary switches", "count", "the command was preempted", ask_involuntary },
-    { "read", "bytes", "by read() and similar calls", ask_read },
-    { "written", "bytes", "by write() and similar calls", ask_written },
-    { "read from disk", "bytes", "", ask_disk_read },
-    { "written to disk", "bytes", "", ask_disk_written },
-    { "processes", "count", "", ask_processes },
-    { "threads", "count", "of all processes", ask_threads },
+static const struct definition of_run[] = {
+    { "wall", "ns", "", value_wall },
+    { "user", "ns", "CPU time in user space", value_user },
+    { "system", "ns", "CPU time in the kernel", value_system },
+    { "cpus used", "ratio", "(user + system) / wall", value_cpus },
+    { "max RSS", "bytes", "memory of the largest process", value_rss },
+    { "minor faults", "count", "pages mapped in", value_minor },
+    { "major faults", "count", "pages read from disk", value_major },
+    { "voluntary switches", "count", "the command waited", value_voluntary },
+    { "involuntary switches", "count", "the command was preempted", value_involuntary },
+    { "read", "bytes", "by read() and similar calls", value_read },
+    { "written", "bytes", "by write() and similar calls", value_written },
+    { "read from disk", "bytes", "", value_disk_read },
+    { "written to disk", "bytes", "", value_disk_written },
+    { "processes", "count", "", value_processes },
+    { "threads", "count", "of all processes", value_threads },
 };
 
-static const struct question of_counters[] = {
-    { "IPC", "ratio", "instructions per cycle", ask_ipc },
-    { "GHz", "ratio", "cycles per nanosecond of CPU time", ask_ghz },
-    { "branch miss rate", "pct", "of branches", ask_branch_miss },
-    { "cache miss rate", "pct", "of last-level references", ask_cache_miss },
-    { "L1 miss rate", "pct", "of loads", ask_l1_miss },
-    { "frontend stalls", "pct", "of cycles", ask_frontend },
-    { "backend stalls", "pct", "of cycles", ask_backend },
+static const struct definition of_counters[] = {
+    { "IPC", "ratio", "instructions per cycle", value_ipc },
+    { "GHz", "ratio", "cycles per nanosecond of CPU time", value_ghz },
+    { "branch miss rate", "pct", "of branches", value_branch_miss },
+    { "cache miss rate", "pct", "of last-level references", value_cache_miss },
+    { "L1 miss rate", "pct", "of loads", value_l1_miss },
+    { "frontend stalls", "pct", "of cycles", value_frontend },
+    { "backend stalls", "pct", "of cycles", value_backend },
 };
 
 static struct an_measure *add(struct an_stat *s, const char *name, const char *unit,
@@ -114,13 +114,13 @@ static void drop_if_empty(struct an_stat *s)
     s->measure.n--;
 }
 
-static void ask_all(struct an_stat *s, const struct question *q, size_t n)
+static void add_measures(struct an_stat *s, const struct definition *d, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct an_measure *m = add(s, q[i].name, q[i].unit, q[i].note);
+        struct an_measure *m = add(s, d[i].name, d[i].unit, d[i].note);
 
         for (size_t k = 0; k < s->runs; k++) {
-            double x = q[i].ask(&s->run[k]);
+            double x = d[i].value(&s->run[k]);
 
             if (isfinite(x))
                 m->value[m->n++] = x;
@@ -153,17 +153,17 @@ static void add_counter(struct an_stat *s, size_t at)
 static const char *why_no_hardware(const struct an_stat *s)
 {
     int errnum = 0;
-    bool asked = false;
+    bool requested = false;
 
     for (size_t i = 0; i < s->run[0].n_counters; i++) {
         if (!s->run[0].counter[i].is_hardware)
             continue;
-        asked = true;
+        requested = true;
         errnum = s->run[0].counter[i].errnum;
         if (!errnum)
             return "";
     }
-    if (!asked)
+    if (!requested)
         return "";
     return errnum == EACCES || errnum == EPERM || errnum == ENOSYS
                ? "no permission for hardware counters; fathom doctor explains how to get it"
@@ -174,14 +174,14 @@ static const char *why_no_hardware(const struct an_stat *s)
 
 void an_stat_build(struct an_stat *s)
 {
-    ask_all(s, of_run, ARRAY_LEN(of_run));
+    add_measures(s, of_run, ARRAY_LEN(of_run));
     for (size_t i = 0; i < s->run[0].n_counters; i++)
         add_counter(s, i);
-    ask_all(s, of_counters, ARRAY_LEN(of_counters));
+    add_measures(s, of_counters, ARRAY_LEN(of_counters));
     s->hardware = why_no_hardware(s);
     for (size_t i = 0; i < s->measure.n; i++)
         if (s->run[0].rss_is_ours && strcmp(s->measure.v[i].name, "max RSS") == 0)
-            s->measure.v[i].note = "upper bound: no more than fathom itself used";
+            s->measure.v[i].note = "upper bound: the memory of fathom itself";
 }
 
 void an_stat_release(struct an_stat *s)

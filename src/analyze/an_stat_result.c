@@ -34,7 +34,7 @@ static double *sorted_copy(const struct an_measure *m, struct summary *sum)
 
 /* "; 3 of 8 runs failed, exit status 139 (SIGSEGV)".  Like a shell, use
  * 128 + n for signal n. */
-static void say_failures(const struct an_stat *s, struct buf *b)
+static void add_failures(const struct an_stat *s, struct buf *b)
 {
     size_t failed = 0;
     int status = 0;
@@ -53,7 +53,7 @@ static void say_failures(const struct an_stat *s, struct buf *b)
         buf_printf(b, " (SIG%s)", sigabbrev_np(status - 128));
 }
 
-static void say_head(const struct an_stat *s, struct buf *b)
+static void add_head(const struct an_stat *s, struct buf *b)
 {
     size_t before;
 
@@ -68,7 +68,7 @@ static void say_head(const struct an_stat *s, struct buf *b)
         buf_printf(b, ": %zu runs, medians with their %.1f %% interval", s->runs,
                    100 * i.confidence);
     }
-    say_failures(s, b);
+    add_failures(s, b);
     buf_str(b, "\n\n");
 }
 
@@ -149,7 +149,7 @@ void an_stat_result(const struct an_stat *s, struct result *r)
 
     r->main = t;
     put_facts(s, r);
-    say_head(s, &r->head);
+    add_head(s, &r->head);
     for (size_t i = 0; i < s->measure.n; i++)
         put_measure(r, t, &s->measure.v[i], s->runs);
     if (*s->hardware)

@@ -124,7 +124,7 @@ static int64_t least_of(const struct printer *w, const struct an_instr *instr, s
 }
 
 /* Print the sum of the hidden instructions, so that the figures add up to the cost of the line. */
-static void put_left_out(struct printer *w, int64_t cost, size_t n)
+static void put_hidden(struct printer *w, int64_t cost, size_t n)
 {
     if (pct(w, cost) < 0.005)
         return;
@@ -140,8 +140,8 @@ static void put_left_out(struct printer *w, int64_t cost, size_t n)
 static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
 {
     char (*gutter)[AN_JUMPS_BYTES] = an_jumps_draw(instr, n);
-    int64_t least = least_of(w, instr, n), left_out = 0;
-    size_t last = SIZE_MAX, n_left_out = 0;
+    int64_t least = least_of(w, instr, n), hidden = 0;
+    size_t last = SIZE_MAX, n_hidden = 0;
 
     for (size_t i = 0; i < n; i++) {
         bool near = false;
@@ -149,8 +149,8 @@ static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
         for (size_t k = i > CONTEXT ? i - CONTEXT : 0; k < n && k <= i + CONTEXT; k++)
             near = near || (instr[k].self && instr[k].self >= least);
         if (!near && !w->all_code) {
-            left_out += instr[i].self;
-            n_left_out += instr[i].self != 0;
+            hidden += instr[i].self;
+            n_hidden += instr[i].self != 0;
             continue;
         }
         if (last != SIZE_MAX &&
@@ -159,7 +159,7 @@ static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
         put_instr(w, &instr[i], gutter[i]);
         last = i;
     }
-    put_left_out(w, left_out, n_left_out);
+    put_hidden(w, hidden, n_hidden);
     free(gutter);
 }
 
