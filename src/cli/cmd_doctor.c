@@ -14,12 +14,12 @@ struct doctor_args {
     const char *flags, *lang;
 };
 
-static void tell_label(void *context, const char *label)
+static void show_label(void *context, const char *label)
 {
     progress_show(context, "measuring: %s", label);
 }
 
-static void tell_run(void *context, size_t run, size_t runs)
+static void show_run(void *context, size_t run, size_t runs)
 {
     progress_show(context, "run %zu of %zu", run + 1, runs);
 }
@@ -57,8 +57,8 @@ static int check(const struct doctor_args *a, const struct opts_rest *rest, stru
     return check_flags(a, e);
 }
 
-static int find_out(struct doc_findings *f, const struct doctor_args *a,
-                    const struct opts_rest *rest, struct progress *line, struct err *e)
+static int gather(struct doc_findings *f, const struct doctor_args *a,
+                  const struct opts_rest *rest, struct progress *line, struct err *e)
 {
     if (!a->measure && !a->overhead && !a->flags && !rest->n) {
         doc_machine(&f->machine);
@@ -76,12 +76,12 @@ static int find_out(struct doc_findings *f, const struct doctor_args *a,
     if (a->measure) {
         if (getloadavg(&f->load, 1) != 1)
             f->load = 0;
-        doc_measure(&f->latencies, tell_label, line);
+        doc_measure(&f->latencies, show_label, line);
         if (doc_measure_save(&f->latencies, f->saved, sizeof f->saved, NULL) < 0)
             f->saved[0] = 0;
     }
     f->rounds = a->rounds;
-    return a->overhead ? doc_overhead(&f->costs, rest->command, a->rounds, tell_run, line, e) : 0;
+    return a->overhead ? doc_overhead(&f->costs, rest->command, a->rounds, show_run, line, e) : 0;
 }
 
 static void release(struct doc_findings *f)
@@ -117,7 +117,7 @@ static int doctor_run(void *args, const struct opts_rest *rest, struct err *e)
     if (check(a, rest, e) < 0)
         return -1;
     progress_init(&line, STDERR_FILENO);
-    rc = find_out(&f, a, rest, &line, e);
+    rc = gather(&f, a, rest, &line, e);
     progress_clear(&line);
     if (rc == 0)
         print(&f, a->json, &o);

@@ -1,4 +1,4 @@
-/* doc_binary.c - what a binary is, what that means for a profile, and how to record it.
+/* doc_binary.c - how a binary was built, how that affects a profile, and how to record it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
@@ -65,7 +65,7 @@ static void add_symbols(struct doc_binary *b, struct examined *x)
             "%s", x->symtab ? "not stripped" : "stripped");
     doc_add(&b->facts, x->dwarf ? DOC_GOOD : DOC_POOR, "debug_info", "debug information",
             x->dwarf ? NULL : "compile with -g for lines and inlined functions; it costs no speed",
-            "%s", !x->dwarf ? "none" : x->separate_dwarf ? "in a separate file" : "inside");
+            "%s", !x->dwarf ? "none" : x->separate_dwarf ? "in a separate file" : "in the binary");
 }
 
 static void add_flags(struct doc_binary *b, struct examined *x)
@@ -211,9 +211,9 @@ static void judge(struct doc_binary *b, const struct examined *x, const char *ta
     const char *graph = has_tables(x) ? "" : fp ? "-gfp " : "-gdwarf ";
 
     if (x->sanitizer || x->mcount)
-        snprintf(b->verdict, sizeof b->verdict,
-                 "slowed build: it contains %s; profile a build without",
-                 x->sanitizer ? "a sanitizer" : "function hooks");
+        snprintf(b->verdict, sizeof b->verdict, "slowed build: it contains %s",
+                 x->sanitizer ? "a sanitizer; profile a build without it"
+                              : "function hooks; profile a build without them");
     else if (is_unoptimized(x))
         snprintf(b->verdict, sizeof b->verdict,
                  "unoptimized build: its profile differs from that of an optimized build");

@@ -1,5 +1,5 @@
-/* doc_code.c - inspect the first instructions of functions.  A compiler flag may not have reached
- * every file, but the code is certain.  SPDX-License-Identifier: Apache-2.0 */
+/* doc_code.c - inspect the first instructions of functions.  The code is reliable; recorded
+ * compiler flags may not apply to every file.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 

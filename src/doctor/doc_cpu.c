@@ -112,7 +112,8 @@ static void add_counters(struct doc_facts *f)
     else
         doc_add(f, DOC_POOR, "counters", "hardware counters",
                 refused ? "see the ladder below"
-                        : "virtual machines often hide them; valgrind --tool=cachegrind simulates",
+                        : "virtual machines often hide them; valgrind --tool=cachegrind "
+                          "simulates some of them",
                 "%s", refused ? "refused" : "none: the cpu-clock timer triggers samples");
 }
 
@@ -186,7 +187,7 @@ static void add_topology(struct doc_facts *f)
 
     map_read_text("/sys/devices/system/cpu/smt/active", smt, sizeof smt);
     doc_add(f, DOC_PLAIN, "cpus", "CPUs online", NULL, "%ld", cpus);
-    doc_add(f, DOC_PLAIN, "smt", "SMT", smt[0] == '1' ? "two CPUs share a core: pin threads to time"
+    doc_add(f, DOC_PLAIN, "smt", "SMT", smt[0] == '1' ? "two CPUs share a core: pin timed threads"
                                                       : NULL,
             "%s", smt[0] == '1' ? "on" : smt[0] == '0' ? "off" : "unknown");
 }

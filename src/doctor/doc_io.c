@@ -20,7 +20,7 @@
 
 double doc_io_pipe(char *note)
 {
-    snprintf(note, DOC_NOTE, "one byte there and back, two threads");
+    snprintf(note, DOC_NOTE, "round trip of one byte between two threads");
     return doc_pingpong_pipes(3000, false);
 }
 
@@ -53,7 +53,7 @@ double doc_io_loopback(char *note)
     double ns = NAN;
 
     if (loopback_pair(end) == 0) {
-        snprintf(note, DOC_NOTE, "one byte there and back, two threads");
+        snprintf(note, DOC_NOTE, "round trip of one byte between two threads");
         ns = doc_pingpong(end[0], end[0], end[1], end[1], 2000, false);
     } else {
         snprintf(note, DOC_NOTE, "no loopback network");

@@ -33,7 +33,7 @@ static const struct row {
     { "pipe", "pipe round trip", "ns", doc_io_pipe, 5, false },
     { "loopback", "TCP loopback round trip", "ns", doc_io_loopback, 5, false },
     { "file_read", "4 KB read, cached", "ns", doc_io_cached, 5, false },
-    { "disk_read", "4 KB read, past the cache", "ns", doc_io_direct, 3, false },
+    { "disk_read", "4 KB read, uncached", "ns", doc_io_direct, 3, false },
     { "thread", "thread start and join", "ns", doc_sys_thread, 5, false },
     { "process", "process start and wait", "ns", doc_sys_process, 5, false },
     { "gpu_launch", "GPU kernel launch and wait", "ns", doc_gpu_launch, 3, false },
@@ -60,7 +60,7 @@ static double repeat(const struct row *r, char *note)
     return strcmp(r->unit, "ns") == 0 ? s.min : s.max;
 }
 
-void doc_measure(struct doc_latencies *out, void (*tell)(void *context, const char *label),
+void doc_measure(struct doc_latencies *out, void (*progress)(void *context, const char *label),
                  void *context)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -68,8 +68,8 @@ void doc_measure(struct doc_latencies *out, void (*tell)(void *context, const ch
 
         *l = (struct doc_latency){ .key = rows[i].key, .label = rows[i].label,
                                    .unit = rows[i].unit };
-        if (tell)
-            tell(context, rows[i].label);
+        if (progress)
+            progress(context, rows[i].label);
         l->value = repeat(&rows[i], l->note);
     }
 }

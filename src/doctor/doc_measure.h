@@ -24,8 +24,8 @@ struct doc_latencies {
     VEC(struct doc_latency) v;
 };
 
-/* Measure everything; TELL is called before each row and may be NULL. */
-void doc_measure(struct doc_latencies *out, void (*tell)(void *context, const char *label),
+/* Measure everything; PROGRESS is called before each row and may be NULL. */
+void doc_measure(struct doc_latencies *out, void (*progress)(void *context, const char *label),
                  void *context);
 /* Store the result in the cache directory, for later analyses. */
 int doc_measure_save(const struct doc_latencies *l, char *path, size_t cap, struct err *e);

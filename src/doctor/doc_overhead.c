@@ -135,7 +135,7 @@ static void series_init(struct series *s, double *memory, size_t rounds)
 }
 
 int doc_overhead(struct doc_costs *out, char *const *command, size_t rounds,
-                 void (*tell)(void *context, size_t run, size_t runs), void *context,
+                 void (*progress)(void *context, size_t run, size_t runs), void *context,
                  struct err *e)
 {
     enum { WAYS = ARRAY_LEN(ways), EACH = 6 };
@@ -152,14 +152,14 @@ int doc_overhead(struct doc_costs *out, char *const *command, size_t rounds,
     for (size_t round = 0; round < rounds && rc == 0; round++) {
         struct silence quiet;
 
-        tell(context, run++, rounds * (WAYS + 1));
+        progress(context, run++, rounds * (WAYS + 1));
         quiet = silence_begin();
         rc = run_bare(command, &bare_cpu[round], &bare_wall[round], e);
         silence_end(quiet);
         for (size_t i = 0; i < WAYS && rc == 0; i++) {
             size_t w = (i + round) % WAYS; /* rotate which way follows the bare run */
 
-            tell(context, run++, rounds * (WAYS + 1));
+            progress(context, run++, rounds * (WAYS + 1));
             quiet = silence_begin();
             run_recorded(&ways[w], command, bare_cpu[round], bare_wall[round], &series[w],
                          &out->v.v[w]);

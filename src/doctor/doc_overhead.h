@@ -1,4 +1,4 @@
-/* doc_overhead.h - what recording costs one program, measured by running it.
+/* doc_overhead.h - the overhead of recording a program, measured by running it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_DOCTOR_DOC_OVERHEAD_H
 #define FATHOM_DOCTOR_DOC_OVERHEAD_H
@@ -27,9 +27,9 @@ struct doc_costs {
 };
 
 /* Run COMMAND bare and with each way of recording in turn, ROUNDS times.  Its output is discarded.
- * TELL is called before each run with its number and the total. */
+ * PROGRESS is called before each run with its number and the total. */
 int doc_overhead(struct doc_costs *out, char *const *command, size_t rounds,
-                 void (*tell)(void *context, size_t run, size_t runs), void *context,
+                 void (*progress)(void *context, size_t run, size_t runs), void *context,
                  struct err *e);
 
 #endif

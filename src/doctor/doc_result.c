@@ -163,12 +163,12 @@ static void add_latencies(struct result *r, const struct doc_findings *f)
     result_fact(r, "saved", result_text(f->saved));
 }
 
-/* --- what recording costs --------------------------------------------------------------- */
+/* --- overhead --------------------------------------------------------------------------- */
 
 static const struct result_column cost_columns[] = {
     { "stacks", "call_graph", TABLE_TEXT }, { "Hz", "hz" }, { NULL, "refused" },
-    { "its CPU", "cpu_pct" }, { "interval", NULL }, { NULL, "cpu_low_pct" },
-    { NULL, "cpu_high_pct" }, { "its wall", "wall_pct" }, { NULL, "wall_low_pct" },
+    { "target CPU", "cpu_pct" }, { "interval", NULL }, { NULL, "cpu_low_pct" },
+    { NULL, "cpu_high_pct" }, { "target wall", "wall_pct" }, { NULL, "wall_low_pct" },
     { NULL, "wall_high_pct" }, { NULL, "confidence" }, { "recorder", "recorder_pct" },
     { "samples", "samples" }, { "lost", "lost" }, { "complete", "complete_pct" },
 };
@@ -227,7 +227,7 @@ static void add_costs(struct result *r, const struct doc_findings *f)
         put_cost(r, t, &f->costs.v.v[i]);
     t->after = f->rounds < 2
                    ? "  one round has no interval; use -r 6 or more\n"
-                   : result_printf(r, "  the interval contains the median of its CPU at %.0f %%\n",
+                   : result_printf(r, "  interval: median of target CPU, %.0f %% confidence\n",
                                    100 * f->costs.v.v[0].cpu.confidence);
     result_put(r, v, "rounds", result_uint(f->rounds));
     result_put(r, v, "bare_cpu_ns", result_real(f->costs.bare_cpu_ns, 0));

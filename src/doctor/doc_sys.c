@@ -67,13 +67,13 @@ struct turns {
     int rounds;
 };
 
-static void futex_take(struct turns *t, uint32_t mine)
+static void futex_wait(struct turns *t, uint32_t mine)
 {
     while (__atomic_load_n(&t->turn, __ATOMIC_ACQUIRE) != mine)
         syscall(SYS_futex, &t->turn, FUTEX_WAIT_PRIVATE, !mine, NULL, NULL, 0);
 }
 
-static void futex_give(struct turns *t, uint32_t mine)
+static void futex_pass(struct turns *t, uint32_t mine)
 {
     __atomic_store_n(&t->turn, !mine, __ATOMIC_RELEASE);
     syscall(SYS_futex, &t->turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
@@ -84,8 +84,8 @@ static void *futex_partner(void *arg)
     struct turns *t = arg;
 
     for (int i = 0; i < t->rounds; i++) {
-        futex_take(t, 1);
-        futex_give(t, 1);
+        futex_wait(t, 1);
+        futex_pass(t, 1);
     }
     return NULL;
 }
@@ -100,8 +100,8 @@ double doc_sys_futex(char *note)
         return NAN;
     start = clock_mono_ns();
     for (int i = 0; i < t.rounds; i++) {
-        futex_take(&t, 0);
-        futex_give(&t, 0);
+        futex_wait(&t, 0);
+        futex_pass(&t, 0);
     }
     pthread_join(partner, NULL);
     snprintf(note, DOC_NOTE, "from waking a thread until it runs, half a round trip");

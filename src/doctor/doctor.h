@@ -39,7 +39,7 @@ void doc_tools(struct doc_facts *f);
 struct doc_rung {
     const char *name, *gives;
     bool holds;
-    char why[200];    /* it does not work; "" if it does */
+    char why[200];    /* why it does not work; "" if it does */
     char remedy[200];
 };
 struct doc_rungs {

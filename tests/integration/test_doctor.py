@@ -25,7 +25,7 @@ class Binaries(Case):
         self.assertTrue(binary["instrumented"] and not binary["fast"])
         self.assertIn("-O2", found["optimization"])
         self.assertTrue(found["frame_pointers"].startswith("used:"), found["frame_pointers"])
-        self.assertEqual(found["debug_info"], "inside")
+        self.assertEqual(found["debug_info"], "in the binary")
         self.assertEqual(found["instrumentation"], "none")
         self.assertRegex(binary["command"], r"^fathom record -- ")
 
