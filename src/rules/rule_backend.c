@@ -70,7 +70,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
     finding_evidence(x, "%s: %s on %s, %s on %s (measured over %s calls)",
                      human_bytes(w->x / w->n).s, human_ns(w->mean).s, w->backend, human_ns(ns).s,
                      best->backend, human_count((int64_t)best->n).s);
-    finding_bound(x, "%.1fx faster for these calls, by the figures of the other", w->mean / ns);
+    finding_bound(x, "%.1fx faster for these calls, as measured on the other", w->mean / ns);
 }
 
 const struct rule rule_backend = {

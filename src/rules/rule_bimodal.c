@@ -78,7 +78,7 @@ const struct rule rule_bimodal = {
     .needs = RULE_ZONES,
     .check = check_row,
     .text = "One name covers two cases: a hit and a miss, a small and a large input, two "
-            "code paths. Give each its own name to tell them apart.",
+            "code paths. Give each case its own name.",
     .example = {
         [RULE_C] = RULE_CHANGE("FATHOM_ZONE(\"lookup\");",
                                "FATHOM_ZONE_V(z, \"lookup: hit\");" RULE_NEXT

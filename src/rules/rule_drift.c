@@ -44,7 +44,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
         return;
     finding_title(x, "%.60s gets slower as the program runs", w->name);
     finding_evidence(x,
-                     "%.0f %% of its mean slower from start to end over %s calls "
+                     "slower by %.0f %% of its mean from start to end over %s calls "
                      "(slope %.1f standard errors)",
                      100 * s.grown, human_count((int64_t)w->n).s, s.errors);
     finding_bound_by_gain(x);

@@ -18,7 +18,8 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
     if (!rule_is_work(w) || w->count - w->untimed < LEAST_CALLS || w->first < TIMES * usual ||
         gain < LEAST_GAIN || !(x = finding_add(out, gain)))
         return;
-    finding_title(x, "the first call of %.60s is %.0fx the usual one", w->name, w->first / usual);
+    finding_title(x, "the first call of %.60s takes %.0fx as long as usual", w->name,
+                  w->first / usual);
     finding_evidence(x, "first %s, median %s over %s calls", human_ns(w->first).s,
                      human_ns(w->p50).s, human_count((int64_t)w->count).s);
     finding_bound_by_gain(x);

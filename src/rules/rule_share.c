@@ -1,4 +1,4 @@
-/* rule_share.c - where most of the time goes.  SPDX-License-Identifier: Apache-2.0 */
+/* rule_share.c - a zone that takes much of the time.  SPDX-License-Identifier: Apache-2.0 */
 #include "rules/rule_zones.h"
 #include "text/human.h"
 
@@ -24,8 +24,8 @@ const struct rule rule_share = {
     .title = "a zone that takes much of the time",
     .needs = RULE_ZONES,
     .check = check_row,
-    .text = "Most of the time goes here, so this is where a change can show. Look inside: mark its "
-            "parts, or record it with fathom record and read fathom annotate.",
+    .text = "Much of the time is spent here, so a change has a large effect. Add zones to its "
+            "parts, or run fathom record and then fathom annotate.",
     .example = {
         [RULE_C] = RULE_CHANGE("FATHOM_ZONE(\"step\");  ...all of it...",
                                "FATHOM_ZONE_V(z, \"step: read\");  ..." RULE_NEXT

@@ -1,4 +1,5 @@
-/* rule_tail.c - a few calls that take many times the usual.  SPDX-License-Identifier: Apache-2.0 */
+/* rule_tail.c - a few calls that take much longer than usual.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "rules/rule_zones.h"
 #include "text/human.h"
 
@@ -34,7 +35,8 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
     gain = rule_at_most(rule_share_of(r, time_above(r, w, usual)), rule_share_of(r, w->total));
     if (gain < LEAST_GAIN || !(x = finding_add(out, gain)))
         return;
-    finding_title(x, "%.60s: the slowest calls are %.0fx the usual one", w->name, w->p99 / usual);
+    finding_title(x, "%.60s: the slowest calls take %.0fx as long as usual", w->name,
+                  w->p99 / usual);
     finding_evidence(x, "p50 %s, p90 %s, p99 %s, longest %s", human_ns(w->p50).s,
                      human_ns(w->p90).s, human_ns(w->p99).s, human_ns(w->max).s);
     finding_bound(x, "time beyond the median is %.0f %% of the time in zones", 100 * gain);
@@ -42,7 +44,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
 
 const struct rule rule_tail = {
     .id = "tail",
-    .title = "a few calls take many times the usual",
+    .title = "a few calls take much longer than usual",
     .needs = RULE_ZONES,
     .check = check_row,
     .text = "A few calls wait or do more than the rest: a lock, a page fault, a full queue, a rare "

@@ -19,7 +19,7 @@ static void check_row(const struct facts *f, uint32_t row, struct findings *out)
         !(x = finding_add(out, 0)))
         return;
     finding_title(x, "%.60s is too short to time every call", w->name);
-    finding_evidence(x, "%s calls of %s; a zone costs %s, %.0f %% of what the program spends here",
+    finding_evidence(x, "%s calls of %s; a zone costs %s, %.0f %% of the time spent here",
                      human_count((int64_t)w->count).s, human_ns(w->mean).s, human_ns(cost).s,
                      100 * cost / (cost + w->mean));
     finding_bound(x, "timing 1 call in %d saves %s of this run", SAMPLE,
