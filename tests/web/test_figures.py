@@ -73,7 +73,7 @@ class Figures(Case):
     def test_a_zoomed_graph_gives_the_share_of_both(self):
         zoom = f"(app.flame.zoom({NODE.format('two')}), " + TELL.format(NODE.format("copy")) + ")"
         self.assertEqual(self.stacks()(zoom),
-                         "copy kernel 10 samples, 10.0 % ± 6.0 self 10.0 % 33.3 % of the zoomed")
+                         "copy kernel 10 samples, 10.0 % ± 6.0 self 10.0 % 33.3 % of the zoomed function")
 
     def test_a_search_counts_each_sample_once(self):
         ask = self.stacks()
@@ -178,7 +178,7 @@ class Figures(Case):
                                        "rate_achieved": "498.6", "quality.recorder_cpu_ns": "2500000"}}
         ask = self.stacks()
         self.assertEqual(ask(f"(Object.assign(app.facts, {json.dumps(facts)}), app.setTheme('dark'), text('quality'))"),
-                         "nativekernel1,000 samples · 999 Hz asked, 499 achieved · 11 lost · throttled 2 times · "
+                         "nativekernel1,000 samples · 999 Hz requested, 499 achieved · 11 lost · throttled 2 times · "
                          "87.5 % of stacks complete · recorder used 2.50 ms CPU")
 
 

@@ -18,16 +18,16 @@ export function qualityOf(facts) {
   const samples = q("samples"), add = (text, bad = false) => out.push([text, bad]);
   if (facts.damage) add(facts.damage, true);
   if (samples) add(`${formatCount(samples)} samples`);
-  if (meta.rate_asked) add(`${meta.rate_asked} Hz asked${meta.rate_achieved ? `, ${Math.round(+meta.rate_achieved)} achieved` : ""}`);
+  if (meta.rate_asked) add(`${meta.rate_asked} Hz requested${meta.rate_achieved ? `, ${Math.round(+meta.rate_achieved)} achieved` : ""}`);
   if ("quality.lost" in meta) add(`${formatCount(q("lost"))} lost`, q("lost") > samples / 100);
   if (q("throttled")) add(`throttled ${q("throttled")} times`, true);
   const stacks = q("stacks") || samples;
   if (stacks && "quality.complete" in meta) add(`${formatShare(q("complete"), stacks)} of stacks complete`, q("complete") < 0.9 * stacks);
   if (q("joined")) add(`${formatCount(q("joined"))} joined`);
   if (q("waits")) add(`${formatCount(q("waits"))} waits`);
-  if (q("threads_missed")) add(`${formatCount(q("threads_missed"))} threads seen late`, true);
+  if (q("threads_missed")) add(`${formatCount(q("threads_missed"))} threads not recorded from their start`, true);
   if (q("dropped")) add(`${formatCount(q("dropped"))} events dropped`, true);
-  if (q("lines_skipped")) add(`${formatCount(q("lines_skipped"))} lines not understood`, true);
+  if (q("lines_skipped")) add(`${formatCount(q("lines_skipped"))} lines skipped`, true);
   if (meta.rung) add(meta.rung);
   if (q("recorder_cpu_ns")) add(`recorder used ${formatTime(q("recorder_cpu_ns"))} CPU`);
   return out;
@@ -57,8 +57,8 @@ export function putQuality(element, facts, tree, dark) {
   });
 }
 
-// The values of tags that can be chosen of a metric and threads: [key, [[choice, label, sets], ...]]
-// for each key, heaviest value first; samples without the key are the last choice.
+// The tag values to select for a metric and threads: [key, [[choice, label, sets], ...]] for each
+// key, most expensive value first; samples without the key are the last choice.
 export function tagChoices(facts, groups, metric, only) {
   const sums = new Map(), keys = [...new Set(facts.tags.flatMap((set) => Object.keys(set)))].sort();
   for (const g of groupsOf(facts, groups, metric, only))

@@ -250,7 +250,7 @@ export class Flame {
     return next === undefined ? undefined : this.select(next);
   }
 
-  // The next or the last box that matches the search, in the order they are drawn.
+  // Select the next or previous box that matches the search, in drawing order.
   nextMatch(step) {
     if (!this.hit) return;
     const all = this.rows.flatMap((boxes) => boxes.map((b) => b.node)).filter((n) => n && this.hit[this.graph.symbolOf(n)]);

@@ -39,7 +39,7 @@ export function shareError(count, whole) {
   return 100 * z / (1 + z * z / whole) * Math.sqrt(p * (1 - p) / whole + z * z / (4 * whole * whole));
 }
 
-// The end of a path: its file and the folder of it.
+// The last two parts of a path: directory and file.
 export function shortPath(path) {
   return path.split("/").slice(-2).join("/");
 }

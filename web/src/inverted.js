@@ -1,7 +1,7 @@
 // The inverted graph: the children of a node are its callers.  Children are created when they are
 // first wide enough to draw, so that inverting a large profile takes no time.
 
-// What boxes() of weights.js does, for a graph G whose nodes are made by kidsOf.
+// The same as boxes() of weights.js, for a graph G whose nodes kidsOf creates.
 export function lazyBoxes(g, kidsOf, from, to, least, put, crumb) {
   const queue = [0];
   while (queue.length) {
@@ -29,7 +29,7 @@ export class Inverted {
     this.kids = [null];
     for (let i = 1; i < tree.count; i++) if (self[i] > 0) places.push(i);
     const at = Uint32Array.from(places);
-    // Of each node: the places of the upright tree that it stands for, and the leaves' weights.
+    // By node: its places in the upright tree, and the weights of their leaves.
     this.places = [at];
     this.weights = [Float64Array.from(at, (i) => self[i])];
     this.#group(0, at, this.weights[0], (i) => i);
@@ -55,7 +55,7 @@ export class Inverted {
     this.#group(node, this.places[node], this.weights[node], (i) => parent[i]);
   }
 
-  // Children of NODE: its places moved by STEP, put together by symbol, heaviest first.
+  // Children of NODE: its places moved by STEP, grouped by symbol, most expensive first.
   #group(node, places, weights, step) {
     const { symbol } = this.upright.tree, of = new Map();
     for (let k = 0; k < places.length; k++) {

@@ -12,12 +12,12 @@ import { Table } from "./table.js";
 import { kindName, putQuality, subtitleOf, tagChoices, threadChoices } from "./facts.js";
 
 const KEYS = [
-  ["click, Enter", "zoom to a function"], ["Escape, 0", "whole graph; again: end the search"], ["Backspace", "zoom out to the caller"], ["Alt + ←", "the view before"],
-  ["arrows", "walk: caller, callee, neighbors"], ["Ctrl + wheel, + −", "zoom at the pointer"], ["drag, ← → wheel", "move sideways"],
-  ["/", "search (regular expression)"], ["n, N", "next and previous match"], ["i", "inverted: from the functions that cost"],
+  ["click, Enter", "zoom to a function"], ["Escape, 0", "reset the zoom; again: clear the search"], ["Backspace", "zoom out to the caller"], ["Alt + ←", "previous view"],
+  ["arrows", "select the caller, callee or neighbor"], ["Ctrl + wheel, + −", "zoom at the pointer"], ["drag, ← → wheel", "scroll horizontally"],
+  ["/", "search (regular expression)"], ["n, N", "next and previous match"], ["i", "inverted: functions first, then their callers"],
   ["s", "sandwich: callers and callees of the function"], ["f", "flip: root at the bottom"], ["t", "table or flame graph"], ["c", "copy the function's name"], ["d", "dark or light"], ["?", "these keys"],
 ];
-const HINT = "Click a frame to zoom · s callers and callees · / search · ? all keys";
+const HINT = "Click a box to zoom · s callers and callees · / search · ? all keys";
 const get = (id) => document.getElementById(id);
 
 class App {
@@ -73,7 +73,7 @@ class App {
     select.parentElement.hidden = !list.length;
   }
 
-  // Weights of the chosen metric, thread and tag; everything that is shown comes from them.
+  // Compute the weights of the selected metric, thread and tag; all views use them.
   weigh() {
     const only = this.chosen.get(this.thread);
     this.weighted = new Weighted(this.tree, groupsOf(this.facts, this.groups, this.metric, only, this.tagged.get(this.tag)));
@@ -127,19 +127,19 @@ class App {
     this.quiet = before;
   }
 
-  // By symbol, whether it is the function of SYMBOL: inlined and called copies are one.
+  // By symbol, whether it is the function of SYMBOL, inlined or not.
   sameFunction(symbol) {
     const { name, module, count } = this.symbols;
     return Uint8Array.from({ length: count }, (_, s) => name[s] === name[symbol] && module[s] === module[symbol]);
   }
 
-  // The symbol of the frame under the pointer, or else of the selected one; -1 when there is none.
+  // The symbol of the box under the pointer, else of the selected box; -1 when there is none.
   pointedAt() {
     const node = this.described > 0 ? this.described : Math.max(this.flame.selected, 0);
     return this.tab === "table" || (!node && this.tab === "flame") ? -1 : this.graph.symbolOf(node);
   }
 
-  // The callers and callees of SYMBOL; without one, of the function with the highest self cost.
+  // Show the callers and callees of SYMBOL, by default of the function with the highest self cost.
   sandwich(symbol) {
     this.rows ||= flatRows(this.weighted);
     if (symbol < 0 && !this.rows.length) return;
@@ -173,7 +173,7 @@ class App {
     get("matched").textContent = this.hit ? formatShare(matched, this.graph.weightOf(root)) : "";
   }
 
-  // --- details of a frame -------------------------------------------------------------------
+  // --- details of a box ---------------------------------------------------------------------
 
   describe(node) {
     const line = get("details");
@@ -183,23 +183,23 @@ class App {
     if (node < 0 || !this.graph) return;
     const { graph, symbols, weighted } = this, s = graph.symbolOf(node), name = document.createElement("b");
     const all = graph.all ?? graph.whole, isFunction = node > 0 || graph === this.between;
-    const say = (text, quiet = true) => {
+    const add = (text, quiet = true) => {
       const span = document.createElement(quiet ? "i" : "span");
       span.textContent = text;
       line.append(" ", span);
     };
     name.textContent = symbols.name[s];
     line.append(name);
-    if (symbols.module[s]) say(symbols.module[s]);
-    if (symbols.file[s]) say(`${shortPath(symbols.file[s])}${symbols.line[s] ? `:${symbols.line[s]}` : ""}`);
-    if (isFunction) say(kindName(kindIndex(symbols.kind[s]), this.facts));
+    if (symbols.module[s]) add(symbols.module[s]);
+    if (symbols.file[s]) add(`${shortPath(symbols.file[s])}${symbols.line[s] ? `:${symbols.line[s]}` : ""}`);
+    if (isFunction) add(kindName(kindIndex(symbols.kind[s]), this.facts));
     const { exact, waiting } = this.chosenMetric, error = shareError(graph.countOf(node), weighted.wholeCount);
-    say(`${formatWeight(graph.weightOf(node), this.unit)}, ${formatShare(graph.weightOf(node), all)}` +
+    add(`${formatWeight(graph.weightOf(node), this.unit)}, ${formatShare(graph.weightOf(node), all)}` +
         `${exact || waiting || !isFunction ? "" : ` ± ${error.toFixed(error < 0.1 ? 2 : 1)}`}`, false);
-    if (graph.selfOf(node) > 0 && graph !== this.turned) say(`self ${formatShare(graph.selfOf(node), all)}`, false);
-    if (graph === this.between && node) say(`${formatShare(graph.weightOf(node), graph.whole)} of the function`);
+    if (graph.selfOf(node) > 0 && graph !== this.turned) add(`self ${formatShare(graph.selfOf(node), all)}`, false);
+    if (graph === this.between && node) add(`${formatShare(graph.weightOf(node), graph.whole)} of the function`);
     if (this.flame.zoomed > 0 && node !== this.flame.zoomed)
-      say(`${formatShare(graph.weightOf(node), graph.weightOf(this.flame.zoomed))} of the zoomed`);
+      add(`${formatShare(graph.weightOf(node), graph.weightOf(this.flame.zoomed))} of the zoomed function`);
   }
 
   describeRow(row) {
@@ -274,7 +274,7 @@ class App {
     this.later = number("z") < this.tree.count ? number("z") : 0;
   }
 
-  // The view that the address describes.
+  // Restore the view from the address.
   restore() {
     this.firstMetric = Math.max(this.facts.metrics.findIndex((m) => m.name === this.facts.metric), 0) + 1;
     this.quietly(() => {
@@ -377,6 +377,6 @@ try {
   window.fathom = app; // for scripts and for the tests
   document.documentElement.dataset.ready = "yes";
 } catch (error) {
-  get("loading").textContent = `This page cannot be read: ${error.message}`;
+  get("loading").textContent = `Cannot read the profile: ${error.message}`;
   throw error;
 }

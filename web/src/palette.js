@@ -14,7 +14,7 @@ function hashName(name) {
   return (h ^ (h >>> 15)) >>> 0;
 }
 
-// Kind as the page's data has it: the frame's kind, 128 added when inlined.
+// KIND is as stored in the page: the frame's kind, plus 128 when inlined.
 export function kindIndex(kind) {
   return kind & 128 ? 7 : Math.min(kind & 127, 6);
 }

@@ -1,5 +1,6 @@
-// One function between all its callers, above, and all its callees, below, merged from every place
-// of the tree.  Has the same interface as Weighted; nodes are created on demand.  Node 0 is the function; a call within a call of it is part of what it calls.
+// A function with its callers above and its callees below, merged from all its places in the tree.
+// Has the same interface as Weighted; nodes are created on demand.  Node 0 is the function; its
+// recursive calls are callees.
 import { lazyBoxes } from "./inverted.js";
 
 export class Sandwich {
@@ -17,7 +18,7 @@ export class Sandwich {
     this.symbol[0] = places.length ? tree.symbol[places[0]] : 0;
     this.row[0] = places.reduce((most, i) => Math.max(most, tree.depth[i] - 1), 0);
     this.weight[0] = places.reduce((sum, i) => sum + total[i], 0);
-    // Of each node: its places in the tree, and the places of the function that they lead from.
+    // By node: its places in the tree, and the place of the function that each was reached from.
     this.places = [places];
     this.origins = [places];
     this.callers = [null];
@@ -39,7 +40,7 @@ export class Sandwich {
     return this.side[i] > 0 ? this.places[i].reduce((sum, at) => sum + this.weighted.self[at], 0) : 0;
   }
 
-  // --- which way the keys walk: up to callers, down to callees ----------------------------------
+  // --- directions of the arrow keys: up to callers, down to callees -----------------------------
 
   above(i) { return this.side[i] > 0 ? [this.parent[i]] : this.#callersOf(i); }
   below(i) { return this.side[i] < 0 ? [this.parent[i]] : this.childrenOf(i); }

@@ -1,4 +1,4 @@
-// The weights of one metric, of all threads or one, on a tree; and the tree as a graph to draw.
+// The weights of a metric by tree node, for all threads or some; and the tree as a graph to draw.
 import { Lebs } from "./bytes.js";
 
 // [{ metric, thread, tags, node, value, count }] with an array per column.
@@ -16,9 +16,8 @@ export function readGroups({ facts, columns }) {
   });
 }
 
-// The groups a metric is made of; ONLY has the chosen threads and SETS the chosen sets of tags,
-// null for all.  "wall" is running and waiting, and its idle threads are left out unless they were
-// chosen.
+// The groups of a metric.  ONLY has the selected threads and SETS the selected tag sets; null means
+// all.  "wall" is running plus waiting, without the waits of idle threads unless they are selected.
 export function groupsOf({ metrics }, groups, metric, only = null, sets = null) {
   const { running, waiting, idle } = metrics[metric - 1] || {};
   return groups.filter((g) => {
@@ -28,7 +27,7 @@ export function groupsOf({ metrics }, groups, metric, only = null, sets = null) 
   });
 }
 
-// What to draw: boxes by row, start and weight.  Inverted (inverted.js) has the same interface.
+// The boxes to draw, by row, start and weight.  Inverted (inverted.js) has the same interface.
 export class Weighted {
   constructor(tree, groups) {
     const n = tree.count;
@@ -36,7 +35,7 @@ export class Weighted {
     this.self = new Float64Array(n);
     this.total = new Float64Array(n);
     this.start = new Float64Array(n);
-    this.counts = new Float64Array(n + 1); // sum of counts of the nodes before
+    this.counts = new Float64Array(n + 1); // sum of counts of the preceding nodes
     for (const g of groups)
       for (let i = 0; i < g.node.length; i++) {
         this.self[g.node[i]] += g.value[i];
@@ -74,8 +73,8 @@ export class Weighted {
     return out;
   }
 
-  // Call put(node, row, start, weight) for all that is within [from, to] and at least LEAST wide,
-  // crumb(row, start, weight) for what is narrower.
+  // Call put(node, row, start, weight) for each box within [from, to] that is at least LEAST wide,
+  // and crumb(row, start, weight) for narrower ones.
   boxes(from, to, least, put, crumb) {
     const { end, depth, count: n } = this.tree, { start, total } = this;
     for (let i = 0; i < n;) {
@@ -86,7 +85,7 @@ export class Weighted {
     }
   }
 
-  // The weight below ROOT that has a symbol of HIT on its stack; a match in a match counts once.
+  // The weight below ROOT that has a symbol of HIT on its stack; a match within a match counts once.
   matchedWeight(hit, root) {
     const { end, symbol } = this.tree, stop = end[root];
     for (let up = root; up > 0; up = this.tree.parent[up]) if (hit[symbol[up]]) return this.total[root];

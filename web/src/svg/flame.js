@@ -1,5 +1,6 @@
 // Zoom and search for the flame graph in this file.  Boxes come in depth-first order, each with
-// data-w="START WEIGHT".  labelOf is that of ../format.js.  State is kept in the address: #x=START,WEIGHT,ROW&s=PATTERN.
+// data-w="START WEIGHT".  labelOf comes from ../format.js.  The address holds the state:
+// #x=START,WEIGHT,ROW&s=PATTERN.
 "use strict";
 (() => {
   const get = (id) => document.getElementById(id);
@@ -40,7 +41,7 @@
     relabel(box, x, width);
   }
 
-  // Callers of the chosen box fill the width; its callees are spread out; the rest goes.
+  // Callers of the selected box fill the width, its callees are scaled, the rest is hidden.
   function zoom(box) {
     const above = (y) => down ? y < box.y : y > box.y;
     const end = box.start + box.weight, scale = WIDTH / box.weight;
@@ -57,7 +58,7 @@
     remember();
   }
 
-  // A match inside a match is counted once: what the outer one covers is not added again.
+  // A match within a match counts once.
   function count() {
     let sum = 0, covered = -1;
     for (const b of boxes) {
@@ -103,7 +104,7 @@
 
   const boxByElement = new Map(boxes.map((b) => [b.g, b]));
   const boxOf = (target) => boxByElement.get(target.closest("#frames > g"));
-  const ask = () => pattern ? search("") : search(prompt("Find functions (regular expression)", "") || "");
+  const promptSearch = () => pattern ? search("") : search(prompt("Find functions (regular expression)", "") || "");
   area.addEventListener("click", (ev) => boxOf(ev.target) && zoom(boxOf(ev.target)));
   area.addEventListener("mouseover", (ev) => {
     const box = boxOf(ev.target);
@@ -111,10 +112,10 @@
   });
   area.addEventListener("mouseleave", () => { details.textContent = " "; });
   reset.addEventListener("click", () => zoom(whole));
-  get("search").addEventListener("click", ask);
+  get("search").addEventListener("click", promptSearch);
   window.addEventListener("keydown", (ev) => {
     if (ev.key === "Escape") { search(""); zoom(whole); }
-    if (ev.key === "/" || ((ev.ctrlKey || ev.metaKey) && ev.key === "f")) { ev.preventDefault(); ask(); }
+    if (ev.key === "/" || ((ev.ctrlKey || ev.metaKey) && ev.key === "f")) { ev.preventDefault(); promptSearch(); }
   });
   recall();
 })();
