@@ -1,5 +1,5 @@
-/* rt_advice.c - programs that do what a rule is about, and near misses where the difference is
- * not one of time.  The clock is a fake one.  Prints `RULE OPERATION` for each piece of advice.
+/* rt_advice.c - programs that a rule fires on, and near misses that differ in other respects than
+ * time.  The clock is fake.  Prints `RULE OPERATION` for each piece of advice.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rt_fake_clock.h"
 #include "rt_test.h"
@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-static void show(const struct fathom_advice *a, void *arg)
+static void print_advice(const struct fathom_advice *a, void *arg)
 {
     (void)arg;
     printf("%s %s\n", a->rule, a->name);
@@ -185,6 +185,6 @@ int main(int argc, char **argv)
     reading_ns = 20;
     fathom_enable();
     rc = rt_main(argc, argv, cases);
-    fathom_advise(show, NULL);
+    fathom_advise(print_advice, NULL);
     return rc;
 }

@@ -20,23 +20,23 @@ static void counts(void)
     for (int i = 0; i < 100; i++)
         branch(10);
     leaf();
-    say("branch", (double)count_of("branch"));
-    say("branch/leaf", (double)count_of("branch/leaf"));
-    say("leaf", (double)count_of("leaf"));
-    say("self_fits", line_of("branch").self_ns <= line_of("branch").total_ns);
+    show("branch", (double)count_of("branch"));
+    show("branch/leaf", (double)count_of("branch/leaf"));
+    show("leaf", (double)count_of("leaf"));
+    show("self_fits", line_of("branch").self_ns <= line_of("branch").total_ns);
 }
 
 static void off(void)
 {
     leaf();
-    say("before", fathom_enabled());
+    show("before", fathom_enabled());
     fathom_enable();
     leaf();
     fathom_disable();
     leaf();
     fathom_enable();
     leaf();
-    say("leaf", (double)count_of("leaf"));
+    show("leaf", (double)count_of("leaf"));
 }
 
 static void clear(void)
@@ -44,27 +44,27 @@ static void clear(void)
     fathom_enable();
     branch(3);
     fathom_clear();
-    say("after", (double)count_of("branch/leaf"));
+    show("after", (double)count_of("branch/leaf"));
     branch(5);
-    say("again", (double)count_of("branch/leaf"));
+    show("again", (double)count_of("branch/leaf"));
 }
 
 static void modes(void)
 {
     fathom_enable();
-    say("matched", fathom_mode("leaf", FATHOM_MODE_OFF));
+    show("matched", fathom_mode("leaf", FATHOM_MODE_OFF));
     branch(4);
-    say("off", (double)count_of("branch/leaf"));
+    show("off", (double)count_of("branch/leaf"));
     fathom_mode("leaf", FATHOM_MODE_COUNT);
     branch(4);
-    say("counted", (double)count_of("branch/leaf"));
-    say("timed", (double)line_of("branch/leaf").timed);
+    show("counted", (double)count_of("branch/leaf"));
+    show("timed", (double)line_of("branch/leaf").timed);
     fathom_mode("leaf", FATHOM_MODE_PRECISE);
     branch(4);
-    say("precise", (double)count_of("branch/leaf"));
+    show("precise", (double)count_of("branch/leaf"));
     fathom_mode("app", FATHOM_MODE_OFF);
     branch(4);
-    say("group_off", (double)count_of("branch/leaf"));
+    show("group_off", (double)count_of("branch/leaf"));
 }
 
 static void sampled_leaf(void)
@@ -80,8 +80,8 @@ static void sampling(void)
     for (int i = 0; i < 16000; i++)
         sampled_leaf();
     s = line_of("sampled");
-    say("count", (double)s.count);
-    say("timed", (double)s.timed);
+    show("count", (double)s.count);
+    show("timed", (double)s.timed);
 }
 
 static void lap(void)
@@ -92,10 +92,10 @@ static void lap(void)
     FATHOM_LAP(z, "three");
     FATHOM_END(z);
     leaf();
-    say("one", (double)count_of("one"));
-    say("two", (double)count_of("two"));
-    say("three", (double)count_of("three"));
-    say("leaf", (double)count_of("leaf"));
+    show("one", (double)count_of("one"));
+    show("two", (double)count_of("two"));
+    show("three", (double)count_of("three"));
+    show("leaf", (double)count_of("leaf"));
 }
 
 static void in_request(void)
@@ -127,10 +127,10 @@ static void contexts(void)
     leaf();
     in_request();
     in_request();
-    say("request", in_context("request"));
-    say("query", in_context("query"));
-    say("all", in_context(NULL));
-    say("none_left", fathom_context_now());
+    show("request", in_context("request"));
+    show("query", in_context("query"));
+    show("all", in_context(NULL));
+    show("none_left", fathom_context_now());
 }
 
 static void pick(const struct fathom_stat *s, void *arg)
@@ -171,20 +171,20 @@ static void values(void)
         if (i > 5)
             FATHOM_FREE("pool", 100);
     }
-    say("items", line_of("items").bytes);
-    say("depth", line_of("depth").bytes);
-    say("tick", (double)count_of("tick"));
-    say("frames", (double)count_of("frame"));
+    show("items", line_of("items").bytes);
+    show("depth", line_of("depth").bytes);
+    show("tick", (double)count_of("tick"));
+    show("frames", (double)count_of("frame"));
     s = line_of("pool");
-    say("pool", s.bytes);
+    show("pool", s.bytes);
     for (int i = 0; i < 100; i++) {
         char label[32];
 
         snprintf(label, sizeof label, "n=\"%d\"", i);
         FATHOM_COUNT_L("labelled", 1, label);
     }
-    say("labelled", (double)count_of("labelled"));
-    say("lost_labels", (double)fathom_lost(FATHOM_LOST_LABEL));
+    show("labelled", (double)count_of("labelled"));
+    show("lost_labels", (double)fathom_lost(FATHOM_LOST_LABEL));
 }
 
 static void locks(void)
@@ -201,8 +201,8 @@ static void locks(void)
         fathom_lock_release(&l);
     }
     (void)kinds;
-    say("queue", (double)count_of("queue"));
-    say("leaf", (double)count_of("leaf"));
+    show("queue", (double)count_of("queue"));
+    show("leaf", (double)count_of("leaf"));
 }
 
 static int ready_calls;
@@ -224,9 +224,9 @@ static void schedule(void)
         leaf();
         fathom_step();
     }
-    say("ready", ready_calls);
-    say("leaves", ready_counts);
-    say("on_at_end", fathom_enabled());
+    show("ready", ready_calls);
+    show("leaves", ready_counts);
+    show("on_at_end", fathom_enabled());
 }
 
 static void open_zone(void)
@@ -238,8 +238,8 @@ static void open_zone(void)
     leaf();
     spin_ns(2000000);
     s = line_of("still_open");
-    say("open", (double)s.open);
-    say("has_time", s.total_ns > 1000000);
+    show("open", (double)s.open);
+    show("has_time", s.total_ns > 1000000);
 }
 
 static void long_zone(void)
@@ -250,7 +250,7 @@ static void long_zone(void)
         FATHOM_ZONE_V(b, "b");
         leaf();
     }
-    say("deep", (double)count_of("a/b/leaf"));
+    show("deep", (double)count_of("a/b/leaf"));
 }
 
 static void statistics(void)
@@ -263,12 +263,12 @@ static void statistics(void)
         spin_ns(i % 10 == 9 ? 100000 : 10000);
     }
     s = line_of("work");
-    say("ordered", s.min_ns <= s.p50_ns && s.p50_ns <= s.p90_ns && s.p90_ns <= s.p99_ns &&
+    show("ordered", s.min_ns <= s.p50_ns && s.p50_ns <= s.p90_ns && s.p90_ns <= s.p99_ns &&
                        s.p99_ns <= s.p999_ns && s.p999_ns <= s.max_ns + 1 &&
                        s.min_ns <= s.mean_ns && s.mean_ns <= s.max_ns);
-    say("min_ns", s.min_ns);
-    say("p50_ns", s.p50_ns);
-    say("sum_fits", s.total_ns >= 1000 * 10000.0 * 0.99);
+    show("min_ns", s.min_ns);
+    show("p50_ns", s.p50_ns);
+    show("sum_fits", s.total_ns >= 1000 * 10000.0 * 0.99);
 }
 
 static void reserved(void)
@@ -278,8 +278,8 @@ static void reserved(void)
     fathom_enable();
     branch(2);
     for (int f = FATHOM_TABLE; f <= FATHOM_CSV; f++)
-        say("length", fathom_report_text(text, sizeof text, (enum fathom_format)f, NULL) > 20);
-    say("bad_format", fathom_report_text(text, sizeof text, FATHOM_CHROME, NULL));
+        show("length", fathom_report_text(text, sizeof text, (enum fathom_format)f, NULL) > 20);
+    show("bad_format", fathom_report_text(text, sizeof text, FATHOM_CHROME, NULL));
     fathom_report_text(text, sizeof text, FATHOM_JSON, NULL);
     fputs(text, stdout);
 }
@@ -295,7 +295,7 @@ static void figures(void)
     values();
     memset(cut, '#', sizeof cut);
     fathom_report_text(cut, 40, FATHOM_JSON, NULL);
-    say("cut", (double)strlen(cut));
+    show("cut", (double)strlen(cut));
     fathom_report_text(text, sizeof text, FATHOM_JSON, NULL);
     fputs(text, stdout);
     puts("CSV");

@@ -34,10 +34,10 @@ static void only_cxx()
         }
     }
     leaf();
-    say("twice", (double)count_of("twice"));
-    say("in_header", (double)count_of("in_header"));
-    say("throws", (double)count_of("throws"));
-    say("leaf", (double)count_of("leaf"));
+    show("twice", (double)count_of("twice"));
+    show("in_header", (double)count_of("in_header"));
+    show("throws", (double)count_of("throws"));
+    show("leaf", (double)count_of("leaf"));
 }
 
 int main(int argc, char **argv)

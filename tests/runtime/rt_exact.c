@@ -29,10 +29,10 @@ static void without_percentiles(void)
     fathom_report(stdout, FATHOM_JSON, NULL);
 }
 
-static void say_lock(const struct fathom_stat *s, void *arg)
+static void show_lock(const struct fathom_stat *s, void *arg)
 {
     (void)arg;
-    say(s->kind == 7 ? "hold" : "wait", s->total_ns);
+    show(s->kind == 7 ? "hold" : "wait", s->total_ns);
 }
 
 static void locks(void)
@@ -48,7 +48,7 @@ static void locks(void)
         pass_ns(70);
         fathom_lock_release(&l);
     }
-    fathom_each(NULL, 0, say_lock, NULL);
+    fathom_each(NULL, 0, show_lock, NULL);
 }
 
 static void fit(void)
@@ -75,8 +75,8 @@ static void contexts(void)
     fathom_enable();
     a = query_in("request");
     b = query_in("job");
-    say("differ", a != b);
-    say("stay", query_in("request") == a && query_in("job") == b);
+    show("differ", a != b);
+    show("stay", query_in("request") == a && query_in("job") == b);
 }
 
 static void descend(int levels)
@@ -101,8 +101,8 @@ static void lost_nodes(void)
     fathom_enable();
     descend(9000);
     fathom_each(NULL, 0, add_count, &counted);
-    say("counted", counted);
-    say("lost", (double)fathom_lost(FATHOM_LOST_NODE));
+    show("counted", counted);
+    show("lost", (double)fathom_lost(FATHOM_LOST_NODE));
 }
 
 static const struct rt_case cases[] = {

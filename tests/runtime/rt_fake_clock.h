@@ -1,5 +1,5 @@
-/* rt_fake_clock.h - a clock that passes only when the program says so, in place of libc's.  With
- * FATHOM_CLOCK=monotonic libfathom reads it, and every run gives the same figures.  Include it in
+/* rt_fake_clock.h - a clock that advances only when the program moves it, in place of libc's.  With
+ * FATHOM_CLOCK=monotonic libfathom reads it, and every run has the same figures.  Include it in
  * one file of a program.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TESTS_RT_FAKE_CLOCK_H
 #define FATHOM_TESTS_RT_FAKE_CLOCK_H

@@ -49,11 +49,11 @@ static void threads(void)
 {
     fathom_enable();
     run_threads(4, many);
-    say("branch", (double)count_of("branch"));
-    say("leaf", (double)count_of("branch/leaf"));
-    say("wanted_branch", 4.0 * (ZONES / 10));
-    say("wanted_leaf", 4.0 * 9 * (ZONES / 10));
-    say("under_cap", fathom_memory_bytes() < (64u << 20));
+    show("branch", (double)count_of("branch"));
+    show("leaf", (double)count_of("branch/leaf"));
+    show("wanted_branch", 4.0 * (ZONES / 10));
+    show("wanted_leaf", 4.0 * 9 * (ZONES / 10));
+    show("under_cap", fathom_memory_bytes() < (64u << 20));
 }
 
 static void threads_traced(void)
@@ -63,11 +63,11 @@ static void threads_traced(void)
 
     fathom_start(&c);
     run_threads(4, many);
-    say("leaf", (double)count_of("branch/leaf"));
-    say("wanted_leaf", 4.0 * 9 * (ZONES / 10));
-    say("under_cap", fathom_memory_bytes() <= (4u << 20));
-    say("lost", (double)fathom_lost(FATHOM_LOST_TRACE));
-    say("nodes_lost", (double)fathom_lost(FATHOM_LOST_NODE));
+    show("leaf", (double)count_of("branch/leaf"));
+    show("wanted_leaf", 4.0 * 9 * (ZONES / 10));
+    show("under_cap", fathom_memory_bytes() <= (4u << 20));
+    show("lost", (double)fathom_lost(FATHOM_LOST_TRACE));
+    show("nodes_lost", (double)fathom_lost(FATHOM_LOST_NODE));
 }
 
 /* A trace sixteen times as large as the memory limit. */
@@ -79,10 +79,10 @@ static void traced_to_disk(void)
 
     fathom_start(&c);
     run_threads(4, many);
-    say("zones", 4.0 * 10 * (ZONES / 10));
-    say("leaf", (double)count_of("branch/leaf"));
-    say("lost", (double)fathom_lost(FATHOM_LOST_TRACE));
-    say("exported", fathom_export(getenv("RT_OUT"), FATHOM_FILE));
+    show("zones", 4.0 * 10 * (ZONES / 10));
+    show("leaf", (double)count_of("branch/leaf"));
+    show("lost", (double)fathom_lost(FATHOM_LOST_TRACE));
+    show("exported", fathom_export(getenv("RT_OUT"), FATHOM_FILE));
 }
 
 static void first(void)
@@ -113,10 +113,10 @@ static void keep_last(void)
     fathom_start(&c);
     for (int i = 0; i < 2; i++) /* when the second starts, the first has filled the memory */
         run_threads(1, between_first_and_last);
-    say("zones", 2.0 * (20000 * 10 + 2));
-    say("leaf", (double)count_of("branch/leaf"));
-    say("lost", (double)fathom_lost(FATHOM_LOST_TRACE));
-    say("exported", fathom_export(getenv("RT_OUT"), FATHOM_FILE));
+    show("zones", 2.0 * (20000 * 10 + 2));
+    show("leaf", (double)count_of("branch/leaf"));
+    show("lost", (double)fathom_lost(FATHOM_LOST_TRACE));
+    show("exported", fathom_export(getenv("RT_OUT"), FATHOM_FILE));
 }
 
 static void *few(void *arg)
@@ -133,11 +133,11 @@ static void churn_in(enum fathom_mode mode)
     fathom_start(&c);
     for (int i = 0; i < CHURN; i++)
         run_threads(1, few);
-    say("branch", (double)count_of("branch"));
-    say("leaf", (double)count_of("branch/leaf"));
-    say("threads", CHURN);
-    say("memory_mib", (double)fathom_memory_bytes() / 1048576);
-    say("lost", (double)fathom_lost(FATHOM_LOST_NODE) + (double)fathom_lost(FATHOM_LOST_THREAD));
+    show("branch", (double)count_of("branch"));
+    show("leaf", (double)count_of("branch/leaf"));
+    show("threads", CHURN);
+    show("memory_mib", (double)fathom_memory_bytes() / 1048576);
+    show("lost", (double)fathom_lost(FATHOM_LOST_NODE) + (double)fathom_lost(FATHOM_LOST_THREAD));
 }
 
 static void churn(void)
@@ -189,7 +189,7 @@ static void control(void)
     fathom_clear();
     for (int i = 0; i < 10; i++)
         branch(1);
-    say("branch", (double)count_of("branch"));
+    show("branch", (double)count_of("branch"));
 }
 
 /* ---- Signals: a handler with zones interrupts code with zones ---- */
@@ -252,14 +252,14 @@ static void signals(void)
 
     fathom_enable();
     rounds = under_signals(FATHOM_MODE_AGGREGATE);
-    say("branch", (double)count_of("branch"));
-    say("leaf", (double)count_of("branch/leaf"));
-    say("rounds", rounds);
-    say("handled", (double)handled);
-    say("in_handler", count_ending("handler"));
-    say("leaf_in_handler", count_ending("handler/leaf"));
-    say("events", (double)count_of("events"));
-    say("lost", (double)fathom_lost(FATHOM_LOST_SIGNAL) + (double)fathom_lost(FATHOM_LOST_UNTRACED));
+    show("branch", (double)count_of("branch"));
+    show("leaf", (double)count_of("branch/leaf"));
+    show("rounds", rounds);
+    show("handled", (double)handled);
+    show("in_handler", count_ending("handler"));
+    show("leaf_in_handler", count_ending("handler/leaf"));
+    show("events", (double)count_of("events"));
+    show("lost", (double)fathom_lost(FATHOM_LOST_SIGNAL) + (double)fathom_lost(FATHOM_LOST_UNTRACED));
 }
 
 /* The same while another thread clears and reports; after the last clear, counts are exact. */
@@ -287,9 +287,9 @@ static void signals_cleared(void)
     fathom_clear();
     for (int i = 0; i < 10; i++)
         branch(1);
-    say("branch", (double)count_of("branch"));
-    say("leaf", (double)count_of("branch/leaf"));
-    say("handler", count_ending("handler"));
+    show("branch", (double)count_of("branch"));
+    show("leaf", (double)count_of("branch/leaf"));
+    show("handler", count_ending("handler"));
 }
 
 /* Every zone is in the trace or counted as dropped. */
@@ -301,9 +301,9 @@ static void signals_traced(void)
 
     fathom_start(&c);
     rounds = under_signals(FATHOM_MODE_TRACE);
-    say("zones", 21 * rounds + 2.0 * handled);
-    say("dropped", (double)fathom_lost(FATHOM_LOST_TRACE));
-    say("lost", (double)fathom_lost(FATHOM_LOST_SIGNAL));
+    show("zones", 21 * rounds + 2.0 * handled);
+    show("dropped", (double)fathom_lost(FATHOM_LOST_TRACE));
+    show("lost", (double)fathom_lost(FATHOM_LOST_SIGNAL));
     if (getenv("RT_OUT"))
         fathom_export(getenv("RT_OUT"), FATHOM_FILE);
 }
@@ -332,9 +332,9 @@ static void forks(void)
         good += status == 0;
         branch(1);
     }
-    say("good", good);
-    say("forks", FORKS);
-    say("branch", (double)count_of("branch"));
+    show("good", good);
+    show("forks", FORKS);
+    show("branch", (double)count_of("branch"));
 }
 
 /* Fork inside a zone while other threads measure. */
@@ -357,8 +357,8 @@ static void fork_inside(void)
     }
     __atomic_store_n(&stop_now, 1, __ATOMIC_RELAXED);
     pthread_join(id, NULL);
-    say("status", status);
-    say("around", (double)count_of("around"));
+    show("status", status);
+    show("around", (double)count_of("around"));
 }
 
 /* ---- Crashes of every kind; the test reads the live file ---- */
@@ -409,9 +409,9 @@ static void unload(void)
         dlclose(lib);
         branch(1);
     }
-    say("plugin", (double)count_of("plugin"));
-    say("inner", (double)count_of("plugin/inner"));
-    say("branch", (double)count_of("branch"));
+    show("plugin", (double)count_of("plugin"));
+    show("inner", (double)count_of("plugin/inner"));
+    show("branch", (double)count_of("branch"));
 }
 
 static void *in_other_thread(void *arg)
@@ -444,7 +444,7 @@ static void context_across(void)
     }
     leaf();
     fathom_each("request", 0, count_lines, &n);
-    say("request", n);
+    show("request", n);
 }
 
 static void *named(void *arg)
@@ -481,8 +481,8 @@ static void budget(void)
     for (int i = 0; i < 100000; i++)
         leaf();
     s = line_of("leaf");
-    say("count", (double)s.count);
-    say("demoted", s.timed < s.count / 4);
+    show("count", (double)s.count);
+    show("demoted", s.timed < s.count / 4);
 }
 
 static const struct rt_case cases[] = {

@@ -27,7 +27,7 @@ static inline int rt_main(int argc, char **argv, const struct rt_case *list)
     return 2;
 }
 
-static inline void say(const char *key, double value)
+static inline void show(const char *key, double value)
 {
     printf("%s %.10g\n", key, value);
 }
