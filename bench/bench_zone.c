@@ -230,7 +230,7 @@ static void amortized(const char *name, enum fathom_mode mode, long zones)
     fathom_report_text(text, sizeof text, FATHOM_TABLE, NULL);
     report = seconds(CLOCK_MONOTONIC) - report;
     fathom_each(NULL, 0, sum_counts, &counted);
-    printf("%s_zones_asked %ld zones\n%s_zones_counted %llu zones\n", name, zones, name,
+    printf("%s_zones_requested %ld zones\n%s_zones_counted %llu zones\n", name, zones, name,
            (unsigned long long)counted);
     printf("%s_amortized %.2f ns\n", name, cpu * 1e9 / (double)zones);
     printf("%s_amortized_ratio %.3f x\n", name, cpu * 1e9 / (double)zones / floor_ns[1]);

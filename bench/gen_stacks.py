@@ -3,7 +3,7 @@
 
 The stacks come from a random call tree of 5,000 functions with depths of 8 to 45.  An existing
 child is reused with probability 0.93 in the upper twelve levels and 0.80 below.  Counts follow a
-Pareto distribution.  The same number gives the same bytes, so that tools can be compared.
+Pareto distribution.  The output depends only on STACKS, so that tools can be compared.
 """
 import random
 import sys

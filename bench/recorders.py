@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
 
 
-ASKED = set()  # budgets that a figure was compared with
+COMPARED = set()  # budgets that a figure was compared with
 
 
 def budgets():
@@ -30,7 +30,7 @@ def budgets():
 
 def budget(name):
     """The figure of NAME in budgets.txt."""
-    ASKED.add(name)
+    COMPARED.add(name)
     if name not in budgets():
         raise SystemExit(f"budgets.txt: no budget {name}")
     return budgets()[name]

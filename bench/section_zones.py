@@ -26,15 +26,15 @@ class Session:
         time.sleep(1)
         for words in (["create", "fathom", f"--output={folder}/trace"],
                       ["enable-event", "-u", "fathom_bench:*"], ["start"]):
-            self.say(words)
+            self.lttng(words)
 
-    def say(self, words):
+    def lttng(self, words):
         subprocess.run(["lttng", *words], env=self.env, check=False, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
 
     def end(self):
         if self.daemon:
-            self.say(["destroy", "fathom"])
+            self.lttng(["destroy", "fathom"])
             self.daemon.terminate()
             self.daemon.wait()
 
