@@ -111,7 +111,7 @@ static int parse_one(const char *text, size_t n, struct col_event *ev, struct er
 }
 
 /* Metric names must be unique: a later duplicate keeps the name as typed. */
-static void name_apart(struct col_events *events, const char *text, size_t n)
+static void make_name_unique(struct col_events *events, const char *text, size_t n)
 {
     struct col_event *last = &events->v[events->n - 1];
 
@@ -132,7 +132,7 @@ int col_event_parse(const char *list, struct col_events *events, struct err *e)
             inside ^= list[n] == '/';
         if (parse_one(list, n, vec_add(events), e) < 0)
             return -1;
-        name_apart(events, list, n);
+        make_name_unique(events, list, n);
         if (!list[n])
             return 0;
         list += n + 1;

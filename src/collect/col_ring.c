@@ -62,13 +62,13 @@ const void *col_ring_record(struct col_ring *r, size_t *n)
 void col_ring_release(struct col_ring *r)
 {
     __atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
-    r->told = r->tail;
+    r->released = r->tail;
 }
 
 void col_ring_next(struct col_ring *r, size_t n)
 {
     r->tail += n;
     /* Updating the tail for every record would bounce its cache line between two CPUs. */
-    if (r->tail - r->told >= r->size / 8)
+    if (r->tail - r->released >= r->size / 8)
         col_ring_release(r);
 }

@@ -12,7 +12,7 @@ struct col_ring {
     struct perf_event_mmap_page *page;
     const unsigned char *data;
     size_t size;              /* of data, a power of two */
-    uint64_t head, tail, told; /* told: the tail the kernel knows */
+    uint64_t head, tail, released; /* released: the tail last stored for the kernel */
     unsigned char *scratch;   /* for the record that wraps around */
     int fd;                   /* of the event that owns the ring; not closed here */
 };

@@ -2,7 +2,7 @@
  * the agent, Python.  The recording loop drives all sources through this interface.
  *
  * A source writes its events to the sink itself, or returns perf records.  The records of all
- * sources are merged by time and applied by one engine, so it does not matter who wrote them.
+ * sources are merged by time and applied by one engine, whatever their source.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_SOURCE_H
 #define FATHOM_COLLECT_COL_SOURCE_H

@@ -85,7 +85,7 @@ void perf_engine_id(struct perf_engine *e, uint64_t id, uint32_t number)
     umap_put(&e->attrs.of_id, id, number + 1);
 }
 
-/* The first clock measures "cpu", whoever wrote the records; further ones keep their names. */
+/* The first clock event has the metric "cpu", whatever its name; others keep their names. */
 static const char *metric_name(struct perf_engine *e, const struct perf_attr *a)
 {
     if (a->is_clock && !e->has_clock_metric) {
@@ -129,8 +129,8 @@ static void add_self(struct perf_engine *e, uint32_t stack, uint64_t weight)
 }
 
 /* Write R as a sample of event A.  OUT lacks only the fields that depend on the event. */
-static void give(struct perf_engine *e, const struct perf_record *r, struct perf_attr *a,
-                 struct sample out, uint64_t weight)
+static void write_sample(struct perf_engine *e, const struct perf_record *r, struct perf_attr *a,
+                         struct sample out, uint64_t weight)
 {
     sample_ends_at(&out, r->time_ns, a->is_clock ? weight : 0);
     out.metric = perf_engine_metric(e, a);
@@ -167,7 +167,7 @@ static bool is_group(const struct perf_record *r)
 }
 
 /* The sample of the leader contains the values of all events in its group. */
-static void give_group(struct perf_engine *e, const struct perf_record *r, struct sample out)
+static void write_group(struct perf_engine *e, const struct perf_record *r, struct sample out)
 {
     uint64_t format = r->attr->read_format;
     size_t each = format & PERF_FORMAT_LOST ? 3 : 2;
@@ -180,7 +180,7 @@ static void give_group(struct perf_engine *e, const struct perf_record *r, struc
         uint64_t weight = attr ? grown(e, id, value) : 0;
 
         if (weight)
-            give(e, r, e->attrs.v.v[attr - 1], out, weight);
+            write_sample(e, r, e->attrs.v.v[attr - 1], out, weight);
     }
 }
 
@@ -199,9 +199,9 @@ static void take_sample(struct perf_engine *e, const struct perf_record *r)
     if (!r->attr->at_switch)
         perf_wait_running(t, r->time_ns);
     if (is_group(r))
-        give_group(e, r, out);
+        write_group(e, r, out);
     else
-        give(e, r, r->attr, out, r->period ? r->period : 1);
+        write_sample(e, r, r->attr, out, r->period ? r->period : 1);
 }
 
 /* --- samples whose user part comes later --- */
@@ -325,7 +325,7 @@ void perf_engine_finish(struct perf_engine *e, uint64_t stop_ns)
 
 /* --- quality --- */
 
-static void say(struct perf_engine *e, const char *key, uint64_t n)
+static void write_meta(struct perf_engine *e, const char *key, uint64_t n)
 {
     char text[24];
 
@@ -337,16 +337,16 @@ void perf_engine_quality(struct perf_engine *e)
 {
     const struct perf_stack_counts *s = &e->stacks.counts;
 
-    say(e, "quality.samples", e->counts.samples);
-    say(e, "quality.lost", e->counts.lost);
-    say(e, "quality.throttled", e->counts.throttled);
-    say(e, "quality.stacks", s->all);
-    say(e, "quality.complete", s->complete);
-    say(e, "quality.truncated", s->cut);
-    say(e, "quality.joined", s->joined);
-    say(e, "quality.unreadable", s->lost + e->counts.broken);
+    write_meta(e, "quality.samples", e->counts.samples);
+    write_meta(e, "quality.lost", e->counts.lost);
+    write_meta(e, "quality.throttled", e->counts.throttled);
+    write_meta(e, "quality.stacks", s->all);
+    write_meta(e, "quality.complete", s->complete);
+    write_meta(e, "quality.truncated", s->cut);
+    write_meta(e, "quality.joined", s->joined);
+    write_meta(e, "quality.unreadable", s->lost + e->counts.broken);
     if (e->waits.metric) {
-        say(e, "quality.waits", e->waits.waits);
-        say(e, "quality.waits_guessed", e->waits.guessed);
+        write_meta(e, "quality.waits", e->waits.waits);
+        write_meta(e, "quality.waits_guessed", e->waits.guessed);
     }
 }

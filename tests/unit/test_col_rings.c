@@ -34,7 +34,7 @@ static void ring_init(struct col_ring *r, struct perf_event_mmap_page *page)
     *r = (struct col_ring){ .page = page, .data = mem_zalloc(RING), .size = RING,
                             .scratch = mem_alloc(1 << 16), .fd = -1 };
     /* Start near the end of the ring, so that an early record wraps around. */
-    r->head = r->tail = r->told = page->data_head = page->data_tail = RING - 40;
+    r->head = r->tail = r->released = page->data_head = page->data_tail = RING - 40;
 }
 
 static void rings_init(struct rings *x, struct perf_engine *e)
