@@ -5,7 +5,7 @@
 
 static const char ELLIPSIS[] = "\xe2\x80\xa6";
 
-static bool continues(char c) /* a byte within a UTF-8 character */
+static bool continues(char c) /* a UTF-8 continuation byte */
 {
     return ((unsigned char)c & 0xc0) == 0x80;
 }

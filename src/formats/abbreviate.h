@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 
-/* Shorten NAME to ROOM characters into OUT (cleared first): keep all of it, drop template and call
- * arguments, drop the outer scopes, or cut it with an ellipsis. */
+/* Shorten NAME to ROOM characters into OUT (cleared first): keep the whole name, drop template
+ * and call arguments, drop the outer scopes, or truncate it with an ellipsis. */
 void abbreviate(struct buf *out, const char *name, size_t room);
 
 #endif

@@ -1,5 +1,5 @@
-/* callgraph.c - see callgraph.h: add functions, lines and calls. callgraph_give.c builds stacks
- * from them.  SPDX-License-Identifier: Apache-2.0 */
+/* callgraph.c - see callgraph.h: add functions, lines and calls. callgraph_write.c writes
+ * them as stacks.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/callgraph.h"
 
 #include <stdlib.h>
@@ -81,8 +81,8 @@ static void put_lines(struct callgraph *g, uint32_t part, struct umap *table)
             umap_put(table, (uint64_t)part << 32 | g->line.v[i], i + 1);
 }
 
-/* Most functions are visited once, and their lines fit in a small table of their own, which
- * stays in the cache; only those visited again go to the table of all. */
+/* Most parts are visited once, and their lines fit in a small table that stays in the cache.  Only
+ * the lines of parts that are visited again go to the global table. */
 static void visit(struct callgraph *g, uint32_t part)
 {
     struct callgraph_part *p = &g->part.v[part];
@@ -115,8 +115,8 @@ static uint32_t look_up_line(struct callgraph *g, uint32_t part, uint32_t line)
     return at;
 }
 
-/* While the lines of a part come in order, the last one is all there is to compare with; it is
- * the last of all, since no other part has had any meanwhile. */
+/* While the lines of a part arrive in ascending order, compare only with the last one.  It is also
+ * the last line of the graph, because no other part has added any since. */
 static uint32_t line_of(struct callgraph *g, uint32_t part, uint32_t line)
 {
     struct callgraph_part *p = &g->part.v[part];

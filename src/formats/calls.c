@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-struct open { /* a call that has not ended at the time of the sweep */
+struct open { /* a call that is open at the current time of the sweep */
     uint64_t end, self_ns;
     uint32_t stack;
     size_t call;
@@ -29,8 +29,8 @@ static int by_nesting(const void *a, const void *b)
     return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
-/* Calls by thread, those of one thread in the order they came. */
-static void part_by_thread(struct calls *c, uint32_t n_threads)
+/* Sort calls by thread; those of one thread keep their order. */
+static void group_by_thread(struct calls *c, uint32_t n_threads)
 {
     size_t *at = mem_zalloc(((size_t)n_threads + 2) * sizeof *at);
     struct calls parted = { 0 };
@@ -48,12 +48,12 @@ static void part_by_thread(struct calls *c, uint32_t n_threads)
     free(at);
 }
 
-/* Most traces are sorted once they are split by thread. */
+/* Most traces are sorted by time once they are split by thread. */
 static void sort_calls(struct calls *c, uint32_t n_threads)
 {
     for (size_t i = 0; i < c->v.n; i++)
         c->v.v[i].serial = i;
-    part_by_thread(c, n_threads);
+    group_by_thread(c, n_threads);
     for (size_t i = 1; i < c->v.n; i++)
         if (by_nesting(&c->v.v[i - 1], &c->v.v[i]) > 0) {
             qsort(c->v.v, c->v.n, sizeof *c->v.v, by_nesting);
@@ -93,7 +93,7 @@ static void open_call(struct sweep *s, size_t i)
                                           .detail = c->detail, .tags = c->tags });
 }
 
-void calls_give(struct calls *c, struct intern *in)
+void calls_write(struct calls *c, struct intern *in)
 {
     struct sweep s = { .in = in, .calls = c };
 

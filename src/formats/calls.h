@@ -9,16 +9,16 @@
 struct call {
     uint64_t start_ns, duration_ns;
     uint32_t thread, frame, name, detail, tags; /* ids; name and detail are strings */
-    uint64_t serial; /* set by calls_give: equal calls stay in order, callers first */
+    uint64_t serial; /* set by calls_write: equal calls stay in order, callers first */
 };
 
 struct calls {
     VEC(struct call) v;
 };
 
-/* Sort, nest and send everything to IN's sink.  A call that lasts longer than its caller is
- * cut there for the sums. */
-void calls_give(struct calls *c, struct intern *in);
+/* Sort and nest the calls and write everything to IN's sink.  For the sums, a call that outlasts
+ * its caller ends with the caller. */
+void calls_write(struct calls *c, struct intern *in);
 void calls_release(struct calls *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* chrome.h - what writer and reader of Chrome's trace events share.
+/* chrome.h - shared by the writer and the reader of Chrome's trace events.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_CHROME_H
 #define FATHOM_FORMATS_CHROME_H

@@ -1,4 +1,4 @@
-/* collapsed.h - collapsed stacks, the reading side, for the row of the table.
+/* collapsed.h - import collapsed stacks; for fmt_collapsed.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_COLLAPSED_H
 #define FATHOM_FORMATS_COLLAPSED_H

@@ -1,14 +1,14 @@
-/* collapsed_read.c - collapsed ("folded") stacks: one line a stack, root first, then its count.
+/* collapsed_read.c - collapsed ("folded") stacks: one line per stack, root first, then its count.
  *
  *     main;parse;read_[i];copy_user_[k] 42
  *
- * The last word is the count; names may hold spaces.  Suffixes tell kinds: _[k] kernel, _[i]
- * inlined into the frame before, _[j] JIT.  A file whose every line ends in two counts is a
+ * The last word is the count; names may contain spaces.  Suffixes mark kinds: _[k] kernel, _[i]
+ * inlined into the previous frame, _[j] JIT.  A file in which every line ends in two counts is a
  * difference (before, after) and becomes two metrics.
  *
- * A frame together with the calls inlined into it is one token here, found by its bytes; stack
- * ids are the nodes of a trie over tokens.  A line mostly begins like the one before: what is
- * equal keeps its path.  SPDX-License-Identifier: Apache-2.0 */
+ * A frame with the calls inlined into it is one token, looked up by its bytes; stack ids are the
+ * nodes of a trie over tokens.  Most lines start like the previous one: the nodes of the common
+ * prefix are reused.  SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "profile/intern.h"
 
 enum {
-    LOOK_BYTES = 1 << 16,   /* of the file, to recognize it */
+    LOOK_BYTES = 1 << 16,   /* bytes read to recognize the format */
     SUFFIX = 4,             /* "_[k]" */
 };
 
@@ -30,7 +30,7 @@ struct text { /* bytes of the input, not terminated */
     size_t n;
 };
 
-struct step { /* where a token of the line before ended, and the stack it led to */
+struct step { /* end of a token of the previous line, and its stack */
     size_t end;
     uint32_t stack;
 };
@@ -39,7 +39,7 @@ struct piece { /* a token of the line, before it is looked up */
     const char *s;
     size_t n;
     uint64_t hash;
-    uint32_t frame; /* once it is */
+    uint32_t frame; /* set by the lookup */
 };
 
 struct importer {
@@ -52,7 +52,7 @@ struct importer {
     VEC(struct location) chain;
     VEC(struct piece) piece;
     VEC(struct step) path;
-    struct text before; /* the line that path belongs to */
+    struct text before; /* the previous line, to which path belongs */
     int n_counts;
     uint32_t metric[2];
     uint64_t good, bad;
@@ -103,7 +103,7 @@ static bool read_count(struct text word, int64_t *count)
     return i == word.n;
 }
 
-/* Cut the last word off LINE as a count. */
+/* Remove the last word of LINE, a count. */
 static bool cut_count(struct text *line, int64_t *count)
 {
     size_t at = line->n;
@@ -121,7 +121,7 @@ static bool cut_count(struct text *line, int64_t *count)
 struct look {
     size_t lines, good, twice; /* lines that end in a count; in two */
     bool has_separator;
-    size_t names; /* lines that begin as a name does */
+    size_t names; /* lines that start like a name */
 };
 
 static struct look look_at(const struct import_input *in)
@@ -149,7 +149,7 @@ int collapsed_recognize(const struct import_input *in)
     size_t n = in->size < LOOK_BYTES ? in->size : LOOK_BYTES;
     struct look l;
 
-    /* "[kernel];..." is a frame; JSON has no letter behind its first bracket. */
+    /* "[kernel];..." is a frame; in JSON no letter follows the first bracket. */
     if (memchr(in->data, 0, n) || (n && in->data[0] == '{') ||
         (n > 1 && in->data[0] == '[' && !isalpha(in->data[1])))
         return 0;
@@ -173,7 +173,7 @@ static bool looks_python(struct text name)
     return name.n > 4 && name.s[name.n - 1] == ')' && memmem(name.s, name.n, ".py", 3);
 }
 
-/* Kind by suffix, which is cut off. */
+/* Return the kind by the suffix and remove the suffix. */
 static enum frame_kind cut_suffix(struct text *name)
 {
     char c = 0;
@@ -256,8 +256,8 @@ static size_t common_prefix(struct text a, struct text b)
     return i;
 }
 
-/* Leave in path only the steps that LINE shares with the line before.  The last of them is
- * given up as well: whether a token ends there depends on the frame that follows it. */
+/* Truncate path to the steps that LINE shares with the previous line.  Drop the last shared step
+ * too: whether a token ends there depends on the frame that follows it. */
 static void keep_shared(struct importer *im, struct text line)
 {
     size_t same = common_prefix(im->before, line), lo = 0, hi = im->path.n;
@@ -381,7 +381,7 @@ static void define_metrics(struct importer *im, bool two)
                                        .unit = unit });
 }
 
-static void say_bad_lines(struct importer *im)
+static void write_skipped_lines(struct importer *im)
 {
     char text[32];
 
@@ -405,10 +405,10 @@ int collapsed_import(const struct import_input *in, struct sink *out, struct err
 
         if (!is_skipped(line))
             take_line(&im, line);
-        if (im.before.s) /* the line before must stay */
+        if (im.before.s) /* the previous line is still needed */
             pages_drop(in, im.before.s, &dropped);
     }
-    say_bad_lines(&im);
+    write_skipped_lines(&im);
     intern_release(&im.in);
     trie_release(&im.stacks);
     index_release(&im.tokens);

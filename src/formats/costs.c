@@ -1,6 +1,6 @@
-/* costs.c - see costs.h.  Names are written `(12) name` once and `(12)` afterwards, positions as
- * +3, -2 or * from the last; a line after `calls=` holds the cost of the calls, all others the
- * function's own.  SPDX-License-Identifier: Apache-2.0 */
+/* costs.c - see costs.h.  Names are written as `(12) name` once and as `(12)` afterwards, positions
+ * as +3, -2 or * relative to the last one.  The line after `calls=` contains the cost of the calls,
+ * every other line self cost.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/costs.h"
 
 #include <stdio.h>
@@ -11,13 +11,13 @@
 #include "formats/pages.h"
 #include "formats/textscan.h"
 
-enum { MAX_NUMBER = 1 << 24 }; /* of an abbreviated name */
+enum { MAX_NUMBER = 1 << 24 }; /* largest number of an abbreviated name */
 
 struct names {
-    VEC(uint32_t) string; /* by number: id, 0 when not given yet */
+    VEC(uint32_t) string; /* by number: id, 0 when not defined yet */
 };
 
-struct place { /* a function: its object, file and name; strings */
+struct place { /* a function: strings of its object, file and name */
     uint32_t object, file, name;
 };
 
@@ -29,12 +29,12 @@ struct reader {
     struct place at, callee;
     uint32_t line_file; /* of the cost lines: differs from at.file in inlined code */
     uint32_t here;      /* part index + 1, 0 until needed */
-    bool callee_file, callee_object; /* were given */
-    uint64_t calls;     /* of the line to come, 0 when it is an own cost */
+    bool callee_file, callee_object; /* were set by cfi=/cfl= and cob= */
+    uint64_t calls;     /* of the next cost line, 0 when it is self cost */
     uint64_t address, line;
     bool has_address, has_line, has_events;
     uint64_t costs;
-    double summary, totals; /* of the first event, as the file says */
+    double summary, totals; /* of the first event, as stated in the file */
     bool has_summary, cut;
 };
 
@@ -77,7 +77,7 @@ static uint32_t function_at(struct reader *r, const struct place *p)
     return callgraph_function(&r->graph, intern_function(&r->in, &f));
 }
 
-/* The lines at hand: the function's own, or those inlined into it from another file. */
+/* The part of the current lines: the function's own, or inlined into it from another file. */
 static uint32_t part_at(struct reader *r)
 {
     uint32_t function = function_at(r, &r->at), inlined = 0;
@@ -220,7 +220,7 @@ static const char *read_cost(struct reader *r, struct scan_text *rest)
 static void read_calls(struct reader *r, struct scan_text t)
 {
     (void)scan_u64(&t, &r->calls);
-    r->calls += r->calls == 0; /* the line that follows is a call's in any case */
+    r->calls += r->calls == 0; /* the next line is the cost of a call even then */
     if (!r->callee_object)
         r->callee.object = r->at.object;
     if (!r->callee_file)
@@ -258,7 +258,7 @@ static void set_callee(struct reader *r, struct scan_text t)
     r->callee.name = abbreviated(r, &r->functions, t);
 }
 
-/* fl= is a function's file, fi= and fe= that of the lines to come: fn= tells them apart. */
+/* fl=, fi= and fe= set the file of the lines that follow; fn= makes it the function's file. */
 static void set_file(struct reader *r, struct scan_text t)
 {
     r->line_file = abbreviated(r, &r->files, t);
@@ -273,7 +273,7 @@ static double first_number(struct scan_text t)
     return (double)x;
 }
 
-/* Parts of one program have one each. */
+/* Each part of a file has one: add them. */
 static void read_summary(struct reader *r, struct scan_text t)
 {
     r->summary += first_number(t);
@@ -359,16 +359,16 @@ static int read_file(struct reader *r, const struct import_input *in, struct err
     return r->costs ? 0 : err_set(e, ERR_FORMAT, "no function has any cost");
 }
 
-/* The file states the sum of its first costs, in one of two ways. */
-static void say_damage(struct reader *r, const struct costs_kind *kind)
+/* Compare the sum of the first event with the one stated in summary: or totals:. */
+static void write_damage(struct reader *r, const struct costs_kind *kind)
 {
-    double all = 0, said = r->summary > r->totals ? r->summary : r->totals;
+    double all = 0, stated = r->summary > r->totals ? r->summary : r->totals;
     char text[128];
 
     for (size_t i = 0; i < r->graph.function.n; i++)
         all += r->graph.function.v[i].self;
-    snprintf(text, sizeof text, "costs are missing: found %.0f of %.0f", all, said);
-    if (all < said * 0.999)
+    snprintf(text, sizeof text, "costs are missing: found %.0f of %.0f", all, stated);
+    if (all < stated * 0.999)
         sink_meta(r->out, "file.damage", text);
     else if (r->cut || (kind->has_summary && !r->has_summary))
         sink_meta(r->out, "file.damage", "the file is truncated");
@@ -385,8 +385,8 @@ int costs_import(const struct import_input *in, const struct costs_kind *kind, s
     sink_meta(out, "producer", kind->producer);
     rc = read_file(&r, in, e);
     if (rc == 0) {
-        say_damage(&r, kind);
-        callgraph_give(&r.graph);
+        write_damage(&r, kind);
+        callgraph_write(&r.graph);
     }
     callgraph_release(&r.graph);
     vec_release(&r.objects.string);

@@ -6,10 +6,10 @@
 #include "formats/formats.h"
 
 struct costs_kind {
-    const char *producer; /* for the meta */
-    bool has_summary;     /* always, in the end */
+    const char *producer; /* value of the meta key */
+    bool has_summary;     /* a complete file ends with a summary */
 };
-/* Both formats: calls are only in callgrind's. */
+/* Import either format; only callgrind has calls. */
 int costs_import(const struct import_input *in, const struct costs_kind *kind, struct sink *out,
                  struct err *e);
 

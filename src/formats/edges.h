@@ -1,6 +1,6 @@
 /* edges.h - convert a profile to a call graph, for formats that store one (callgrind, pstats): the
  * self cost of each function by line, and the cost of each call.  A sample counts once for a
- * function and once for a call, however often they recur on its stack.
+ * function and once for a call, no matter how often they occur in its stack.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_EDGES_H
 #define FATHOM_FORMATS_EDGES_H
@@ -9,14 +9,14 @@
 #include "base/mem.h"
 #include "analyze/an_labels.h"
 
-struct edges_self { /* of a function's line */
+struct edges_self { /* self cost of a line of a function */
     uint32_t label, line;
 };
 struct edges_call {
-    uint32_t caller, callee, line; /* labels; where in the caller */
+    uint32_t caller, callee, line; /* caller, callee: labels; line: in the caller */
 };
 struct edges_value {
-    int64_t self, total; /* of the function itself in these calls; with what it calls */
+    int64_t self, total; /* of a function, or of the callee in a call */
 };
 
 struct edges {
@@ -35,10 +35,10 @@ struct edges {
 
 void edges_build(struct edges *g, const struct profile *p);
 void edges_release(struct edges *g);
-/* Labels by name, file and line: what a file lists does not depend on the order of samples.
- * An array of an_labels_count() labels, for free(). */
+/* Return the labels sorted by name, file and line, so that output does not depend on the order of
+ * samples: an array of an_labels_count() labels, which the caller frees. */
 uint32_t *edges_order(const struct edges *g);
-/* Calls in that order: by the caller's place, then the callee's.  g->call.n indexes. */
+/* Return g->call.n call indexes sorted by that order of the caller, then of the callee. */
 uint32_t *edges_call_order(const struct edges *g, const uint32_t *labels);
 
 #endif

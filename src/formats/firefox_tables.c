@@ -77,7 +77,7 @@ static uint32_t add_frame(struct firefox_tables *t, uint32_t node, uint32_t fram
     return node;
 }
 
-/* Stacks share their callers, so that each is added once. */
+/* Stacks share their callers: add each stack once. */
 uint32_t firefox_stack(struct firefox_tables *t, uint32_t stack, bool waiting)
 {
     const struct profile *p = t->symbols->profile;
@@ -105,7 +105,7 @@ static void put_or_null(struct json *j, uint64_t x)
         json_null(j);
 }
 
-/* What a thread waits for is idle to the profiler, and drawn so. */
+/* The profiler draws idle frames differently: use that category for waits. */
 static enum category category_of(const struct firefox_tables *t, const struct firefox_frame *f)
 {
     if (f->idle)

@@ -1,5 +1,5 @@
 /* firefox_tables.h - the tables of one thread of the Firefox Profiler's processed profile: strings,
- * functions, frames and stacks, each row made when it is first asked for.
+ * functions, frames and stacks.  Rows are added at their first use.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_FIREFOX_TABLES_H
 #define FATHOM_FORMATS_FIREFOX_TABLES_H
@@ -9,7 +9,7 @@
 #include "profile/intern.h"
 #include "text/json.h"
 
-struct firefox_frame { /* a function at a line, inlined so deep */
+struct firefox_frame { /* a function at a line and inline depth */
     uint32_t symbol, line, depth, module, idle;
     uint32_t padding_; /* 0: rows are compared as bytes */
     uint64_t address;
@@ -31,15 +31,16 @@ struct firefox_tables { /* indexes from 0 */
 void firefox_tables_init(struct firefox_tables *t, const struct an_symbols *symbols);
 void firefox_tables_release(struct firefox_tables *t);
 uint64_t firefox_string(struct firefox_tables *t, const char *s);
-/* The index of STACK's row + 1; 0 for no stack.  WAITING: its innermost frame says for what. */
+/* The index of STACK's row + 1; 0 for no stack.  WAITING: its innermost frame is the
+ * wait kind. */
 uint32_t firefox_stack(struct firefox_tables *t, uint32_t stack, bool waiting);
-/* All tables as members of the thread; nothing may be asked for after this. */
+/* Write all tables as members of the thread; add no rows after this. */
 void firefox_tables_put(struct firefox_tables *t, struct json *j);
 
-/* The categories that frames are put in, as a member of meta. */
+/* Write the categories of frames as a member of meta. */
 void firefox_categories_put(struct json *j);
 
-/* A column of N values, each made by an expression of i. */
+/* Write a column of N values; PUT writes value i. */
 #define firefox_column(j, name, n, put)  \
     do {                                 \
         json_key((j), name);             \

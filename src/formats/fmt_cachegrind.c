@@ -1,4 +1,4 @@
-/* fmt_cachegrind.c - import of cachegrind: costs by function and line, no calls.
+/* fmt_cachegrind.c - import cachegrind output: costs by function and line, without calls.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* fmt_callgrind.c - callgrind's format: writing (kcachegrind, callgrind_annotate).  costs.c
- * reads.  All metrics are events; one that counts nanoseconds ends in -ns, since the format has
- * no units.  Names are abbreviated after their first use.  SPDX-License-Identifier: Apache-2.0 */
+/* fmt_callgrind.c - export to callgrind's format (kcachegrind, callgrind_annotate).  costs.c
+ * imports it.  All metrics become events; one in nanoseconds ends in -ns, since the format has no
+ * units.  Names are abbreviated after their first use.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct writer {
     uint32_t *order; /* of labels */
 };
 
-/* Chains of what belongs to a label: its lines ascending, its calls in the order of names. */
+/* Chain the lines of each label in ascending order, and its calls in the order of names. */
 static void build_chains(struct writer *w)
 {
     size_t labels = an_labels_count(&w->g.labels);
@@ -49,7 +49,7 @@ static void build_chains(struct writer *w)
     free(calls);
 }
 
-/* "key=(3) name" the first time, "key=(3)" afterwards; line ends would end the name. */
+/* "key=(3) name" the first time, "key=(3)" afterwards.  Line ends are replaced. */
 static void put_name(struct writer *w, const char *key, struct intern *table, size_t *said,
                      const char *name)
 {
@@ -190,7 +190,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     return costs_import(in, &kind, out, e);
 }
 
-/* A line in the first N bytes that begins so. */
+/* Whether a line in the first N bytes begins with START. */
 static bool has_line(const struct import_input *in, size_t n, const char *start)
 {
     struct scan_text rest = scan_of(in->data, n), line;
@@ -201,7 +201,7 @@ static bool has_line(const struct import_input *in, size_t n, const char *start)
     return false;
 }
 
-/* Other tools write it too, and only events and functions must be there. */
+/* Other tools write the format too, so require only events and functions. */
 static int recognize(const struct import_input *in)
 {
     size_t n = in->size < 65536 ? in->size : 65536;

@@ -1,4 +1,4 @@
-/* fmt_chrome.c - Chrome's trace event JSON: writing.  chrome_read.c reads.
+/* fmt_chrome.c - export to Chrome's trace event JSON.  chrome_read.c imports it.
  * Times are microseconds with three decimals: whole nanoseconds.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -67,7 +67,7 @@ static void put_call(struct trace_writer *t, const struct trace_call *c)
     begin_event(j, c->flow ? "i" : "X", c->name, w->track.pid, w->track.tid);
     microseconds(j, "ts", c->start_ns);
     if (c->flow)
-        json_put_str(j, "s", "t"); /* a point on its thread; the number is among the tags */
+        json_put_str(j, "s", "t"); /* a point on its thread; the tags contain its number */
     else
         microseconds(j, "dur", c->duration_ns);
     if (*c->detail || c->tags) {

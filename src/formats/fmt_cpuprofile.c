@@ -1,5 +1,5 @@
-/* fmt_cpuprofile.c - import of V8's .cpuprofile (Node, Chrome's developer tools): a tree of
- * nodes, and the node of each sample with the microseconds since the one before.
+/* fmt_cpuprofile.c - import V8's .cpuprofile (Node, Chrome's developer tools): a tree of
+ * nodes, and the node of each sample with the microseconds since the previous one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ struct node {
     uint64_t id;
     uint32_t frame, parent; /* parent: index + 1 */
     uint32_t first, n;      /* children's ids in the pool */
-    uint32_t stack;         /* id, 0 until asked for */
+    uint32_t stack;         /* id, 0 until used */
     uint64_t hits;
 };
 
@@ -47,7 +47,7 @@ static uint32_t read_call_frame(struct reader *x)
     }
     if (!f.name)
         f.name = intern_cstr(&x->in, "(anonymous)");
-    f.line = line >= 0 && line < INT32_MAX ? (uint32_t)line + 1 : 0; /* theirs are from 0 */
+    f.line = line >= 0 && line < INT32_MAX ? (uint32_t)line + 1 : 0; /* V8 counts from 0 */
     return intern_named_frame(&x->in, f.file ? FRAME_SCRIPT : FRAME_NATIVE,
                               intern_function(&x->in, &f), 0);
 }
@@ -93,7 +93,7 @@ static void read_nodes(void *with)
         read_node(x);
 }
 
-/* Within what can be added up. */
+/* Bound X so that sums cannot overflow. */
 static double bounded(double x)
 {
     return x > -9e12 && x < 9e12 ? x : 0;
@@ -174,7 +174,7 @@ static int64_t weight_us(const struct reader *x, size_t i, int64_t now)
     return x->end_us > now ? x->end_us - now : 1;
 }
 
-static void give_samples(struct reader *x, struct sample m)
+static void write_samples(struct reader *x, struct sample m)
 {
     int64_t now = x->start_us;
 
@@ -192,7 +192,7 @@ static void give_samples(struct reader *x, struct sample m)
     }
 }
 
-static void give_hits(struct reader *x, struct sample m)
+static void write_hits(struct reader *x, struct sample m)
 {
     for (uint32_t i = 0; i < x->node.n; i++) {
         m.stack = stack_of(x, i + 1);
@@ -203,7 +203,7 @@ static void give_hits(struct reader *x, struct sample m)
     }
 }
 
-static void give(struct reader *x)
+static void write_profile(struct reader *x)
 {
     struct sample m = { .cpu = -1, .count = 1 };
     bool timed = x->sample.n > 0;
@@ -217,9 +217,9 @@ static void give(struct reader *x)
     link_parents(x);
     sink_meta(x->out, "producer", "V8");
     if (timed)
-        give_samples(x, m);
+        write_samples(x, m);
     else
-        give_hits(x, m);
+        write_hits(x, m);
 }
 
 static int import(const struct import_input *in, struct sink *out, struct err *e)
@@ -236,7 +236,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
             rc = err_set(e, ERR_FORMAT, "sample %zu refers to a missing node %llu",
                          i + 1, (unsigned long long)x.sample.v[i]);
     if (rc == 0)
-        give(&x);
+        write_profile(&x);
     vec_release(&x.node);
     vec_release(&x.pool);
     vec_release(&x.sample);

@@ -1,5 +1,5 @@
 /* fmt_csv.c - one line per thread, stack and tag set, a column per metric; for spreadsheets and
- * databases.  Quoted as RFC 4180 says; the stack is root first, joined by ';'.
+ * databases.  Quoting follows RFC 4180; the stack is root first, joined by ';'.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static void put_thread(const struct profile *p, uint32_t thread, struct out *o)
     out_char(o, ',');
 }
 
-/* ';' separates functions, so that it cannot be in a name. */
+/* ';' separates functions, so replace it in names. */
 static void put_stack(const struct an_tree *t, const struct an_symbols *s, uint32_t node,
                       struct out *o)
 {

@@ -1,5 +1,5 @@
-/* fmt_dhat.c - import of DHAT's JSON.  Program points precede the table of frames they use, so
- * their figures are kept until the table is read; the rest is skipped.
+/* fmt_dhat.c - import DHAT's JSON.  Program points precede the table of frames they use, so
+ * their values are buffered until the table is read.  Other members are skipped.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const struct column {
     { "ebk", "live-blocks", "blocks", "blocks live at the end", METRIC_EXACT | METRIC_LIVE },
     { "rb", "reads", "bytes", "bytes read from the blocks", METRIC_EXACT },
     { "wb", "writes", "bytes", "bytes written to the blocks", METRIC_EXACT },
-    { "tl", "lifetime", "instructions", "sum of the blocks' lives", METRIC_EXACT },
+    { "tl", "lifetime", "instructions", "sum of the blocks' lifetimes", METRIC_EXACT },
 };
 enum { COLUMNS = ARRAY_LEN(columns) };
 
@@ -31,10 +31,10 @@ static const struct mode {
     const char *name;
     struct column column[2];
 } modes[] = {
-    { "copy", { { "tb", "copied", "bytes", "bytes copied (memcpy and the like)", METRIC_EXACT },
+    { "copy", { { "tb", "copied", "bytes", "bytes copied by memcpy and the like", METRIC_EXACT },
                 { "tbk", "copies", "calls", "calls that copied", METRIC_EXACT } } },
-    { "ad-hoc", { { "tb", "units", "units", "units of the program's own events", METRIC_EXACT },
-                  { "tbk", "events", "events", "events of the program's own", METRIC_EXACT } } },
+    { "ad-hoc", { { "tb", "units", "units", "units of the program's events", METRIC_EXACT },
+                  { "tbk", "events", "events", "events counted by the program", METRIC_EXACT } } },
 };
 
 struct point {
@@ -175,7 +175,7 @@ static uint32_t define_metric(struct reader *x, const struct column *c)
                                                    .flags = c->flags });
 }
 
-static void give(struct reader *x)
+static void write_samples(struct reader *x)
 {
     uint32_t metric[COLUMNS] = { 0 };
 
@@ -211,7 +211,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
         sink_meta(out, "producer", "valgrind --tool=dhat");
         if (x.command[0])
             sink_meta(out, "command", x.command);
-        give(&x);
+        write_samples(&x);
     }
     vec_release(&x.point);
     vec_release(&x.pool);

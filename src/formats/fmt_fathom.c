@@ -1,4 +1,4 @@
-/* fmt_fathom.c - our own file as one of the formats.  SPDX-License-Identifier: Apache-2.0 */
+/* fmt_fathom.c - the .fathom file as one of the formats.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/formats.h"
 #include "store/store.h"
 

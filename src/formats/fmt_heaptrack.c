@@ -1,9 +1,9 @@
-/* fmt_heaptrack.c - import of heaptrack's interpreted files (versions 1 to 3, unpacked).
+/* fmt_heaptrack.c - import heaptrack's interpreted files (versions 1 to 3, decompressed).
  *
  * Hexadecimal words: strings (s), places (i), stacks (t), kinds of allocation (a: size, stack),
- * then events: + and - by kind, c the time, R the resident pages.  Events are added up by
- * stack; the peak is exact, by remembering for each stack when it was last touched
- * (docs/internals/formats.md).  SPDX-License-Identifier: Apache-2.0 */
+ * then events: + and - by kind, c the time, R the resident pages.  Events are summed by stack.
+ * The peak is exact, because each stack stores when it last changed (docs/internals/formats.md).
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +38,10 @@ struct reader {
     VEC(struct total) total;
     struct umap total_of; /* stack id -> index + 1 */
     int64_t live, highest;
-    uint64_t epoch, version, page_bytes, time_ns, strange; /* strange: lines */
-    const char *bad; /* an event of what is not there */
-    bool ended;      /* the remarks that heaptrack_interpret ends with were seen */
-    uint64_t last_allocated; /* kind + 1 of the event before, when it was an allocation */
+    uint64_t epoch, version, page_bytes, time_ns, strange; /* strange: unrecognized lines */
+    const char *bad; /* an event that refers to an undefined allocation */
+    bool ended;      /* the comments at the end of heaptrack_interpret's output were read */
+    uint64_t last_allocated; /* kind + 1 of the previous event if it was an allocation */
 };
 
 static bool hex(struct scan_text *t, uint64_t *x)
@@ -81,7 +81,8 @@ static uint32_t name_by_address(struct reader *r, uint64_t address, uint32_t mod
                                                        .module = module });
 }
 
-/* i ADDRESS MODULE [FUNCTION FILE LINE]...: innermost first, then what it was inlined into. */
+/* i ADDRESS MODULE [FUNCTION FILE LINE]...: innermost first, then the functions it was
+ * inlined into. */
 static void read_place(struct reader *r, struct scan_text t)
 {
     struct location chain[MAX_CHAIN], outer_first[MAX_CHAIN];
@@ -103,7 +104,7 @@ static void read_place(struct reader *r, struct scan_text t)
         if (fn.name)
             chain[n++] = (struct location){ intern_function(&r->in, &fn), (uint32_t)line };
     }
-    if (!n && address) /* where the module lay is not in the file: the address is all there is */
+    if (!n && address) /* the file has no load address of the module */
         chain[n++] = (struct location){ name_by_address(r, address, f.module), 0 };
     for (size_t i = 0; i < n; i++)
         outer_first[i] = chain[n - 1 - i];
@@ -142,7 +143,7 @@ static void read_kind(struct reader *r, struct scan_text t)
     vec_push(&r->kind, ((struct kind){ at - 1, size > INT64_MAX / 2 ? 0 : (int64_t)size }));
 }
 
-/* A stack's value at the highest point is what it held when it was last touched before. */
+/* The value of a stack at the peak is the one before its first change after the peak. */
 static struct total *touch(struct reader *r, const struct kind *k)
 {
     struct total *t = &r->total.v[k->stack];
@@ -166,7 +167,7 @@ static void allocate(struct reader *r, uint64_t i)
     r->live = sat_add(r->live, k->size);
     if (r->live > r->highest) {
         r->highest = r->live;
-        r->epoch++; /* from here on every stack's present value counts anew */
+        r->epoch++; /* a new peak: the current value of every stack counts */
     }
     r->last_allocated = i + 1;
 }
@@ -255,7 +256,7 @@ static void read_line(struct reader *r, struct scan_text line)
         r->ended |= scan_starts(line, "ips:");
         break;
     default:
-        r->strange += what != 'A' && what != 'S'; /* attached, suppressions */
+        r->strange += what != 'A' && what != 'S'; /* A: attached, S: suppressions */
         break;
     }
 }
@@ -272,11 +273,11 @@ static const struct column {
       METRIC_EXACT | METRIC_LIVE },
     { "live-blocks", "blocks", "blocks live at the end", offsetof(struct total, live_blocks),
       METRIC_EXACT | METRIC_LIVE },
-    { "temporary", "blocks", "blocks freed before anything else was allocated",
+    { "temporary", "blocks", "blocks freed before the next allocation",
       offsetof(struct total, temporary), METRIC_EXACT },
 };
 
-static void give(struct reader *r)
+static void write_samples(struct reader *r)
 {
     for (size_t c = 0; c < ARRAY_LEN(columns); c++) {
         struct sample m = { .cpu = -1 };
@@ -336,11 +337,11 @@ static int read_file(struct reader *r, const struct import_input *in, struct err
     return -1;
 }
 
-static void say_facts(const struct reader *r)
+static void write_facts(const struct reader *r)
 {
     sink_meta(r->out, "producer", "heaptrack");
     if (r->strange)
-        sink_meta(r->out, "file.damage", "it has lines that are not heaptrack's");
+        sink_meta(r->out, "file.damage", "the file has lines that are not in heaptrack's format");
     else if (!r->ended)
         sink_meta(r->out, "file.damage", "the file is truncated");
 }
@@ -353,8 +354,8 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     intern_init(&r.in, out);
     rc = read_file(&r, in, e);
     if (rc == 0) {
-        say_facts(&r);
-        give(&r);
+        write_facts(&r);
+        write_samples(&r);
     }
     vec_release(&r.string);
     vec_release(&r.frame);

@@ -1,4 +1,4 @@
-/* fmt_live.c - the live file of libfathom, as a killed program leaves it (channel/live.h).
+/* fmt_live.c - import the live file that a killed program leaves behind (channel/live.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,5 +88,5 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
 }
 
 const struct format format_live = {
-    .name = "live", .about = "what libfathom measured in a program that was killed",
+    .name = "live", .about = "live files of libfathom, left by killed programs",
     .recognize = recognize, .import = import };

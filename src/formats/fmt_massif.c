@@ -1,4 +1,4 @@
-/* fmt_massif.c - import of massif: the heap over time as counters, and the tree of the peak (or
+/* fmt_massif.c - import massif output: the heap over time as counters, and the tree of the peak (or
  * of the last detailed snapshot) as stacks.  In the tree a line's children are its callers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 enum { MAX_DEPTH = 1024 };
 
-struct node { /* of the tree's branch at hand */
+struct node { /* of the current branch of the tree */
     uint32_t frame;
-    int64_t bytes, below; /* below: of its children */
+    int64_t bytes, below; /* below: sum of its children */
 };
 
 struct reader {
@@ -22,9 +22,9 @@ struct reader {
     size_t depth;
     bool time_is_ms;
     uint64_t time, snapshots;
-    struct scan_text tree, peak, last; /* lines of the trees of interest */
+    struct scan_text tree, peak, last; /* lines of trees */
     uint32_t metric;
-    const char *at; /* of a line in the tree, for messages */
+    const char *at; /* current line in the tree, for messages */
 };
 
 static uint64_t number_of(struct scan_text t)
@@ -45,7 +45,7 @@ static void count(struct reader *r, const char *name, struct scan_text value)
     sink_counter(r->out, &c);
 }
 
-static void give_node(struct reader *r)
+static void write_node(struct reader *r)
 {
     const struct node *n = &r->branch[--r->depth];
     struct sample m = { .metric = r->metric, .cpu = -1, .count = 1,
@@ -75,16 +75,16 @@ static bool read_node(struct reader *r, struct scan_text line)
         return false;
     scan_space(&line);
     while (r->depth > depth)
-        give_node(r);
+        write_node(r);
     n.bytes = (int64_t)bytes;
     if (scan_starts(line, "in "))
         line = scan_of("[below massif's threshold]", 26);
-    n.frame = depth ? vgframe_of(&r->in, line) : 0; /* the root only adds up */
+    n.frame = depth ? vgframe_of(&r->in, line) : 0; /* the root is only a sum */
     r->branch[r->depth++] = n;
     return true;
 }
 
-static bool give_tree(struct reader *r, struct scan_text tree)
+static bool write_tree(struct reader *r, struct scan_text tree)
 {
     struct scan_text line;
 
@@ -99,7 +99,7 @@ static bool give_tree(struct reader *r, struct scan_text tree)
             return false;
     }
     while (r->depth)
-        give_node(r);
+        write_node(r);
     return true;
 }
 
@@ -155,7 +155,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
         rc = err_set(e, ERR_FORMAT, "the massif file has no snapshots");
     else if (!r.peak.n && !r.last.n)
         rc = err_set(e, ERR_FORMAT, "the massif file has no detailed snapshot");
-    else if (!give_tree(&r, r.peak.n ? r.peak : r.last))
+    else if (!write_tree(&r, r.peak.n ? r.peak : r.last))
         rc = err_set(e, ERR_FORMAT, "line %zu: not a node of a massif tree "
                                      "(\" n1: 100 0x401136: f\")",
                      scan_line_number(in->data, r.at));

@@ -1,4 +1,4 @@
-/* fmt_perfdata.c - perf.data, as a file or as perf writes it to a pipe.
+/* fmt_perfdata.c - import perf.data, as a file or as perf writes it to a pipe.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void add_thread_map(struct importer *im, struct cursor c)
     }
 }
 
-/* Where the kernel lies counts for all samples, whenever it is told. */
+/* The load address of the kernel applies to all samples, including earlier ones. */
 static void look_for_kernel(struct importer *im, const struct perf_raw *raw)
 {
     struct perf_record r;
@@ -38,7 +38,7 @@ static void look_for_kernel(struct importer *im, const struct perf_raw *raw)
         perfdata_host_map_kernel(&im->file, &r);
 }
 
-/* Records that tell about the file are taken at once; the rest wait for their time. */
+/* Process records that describe the file at once; queue the others in time order. */
 static void take_record(struct importer *im, const struct perf_raw *raw)
 {
     struct cursor c = raw->body;
@@ -91,37 +91,38 @@ static int read_records(struct importer *im, const struct import_input *in, bool
     return rc;
 }
 
-static void say(struct importer *im, const char *key, const char *text)
+static void write_meta(struct importer *im, const char *key, const char *text)
 {
     if (*text)
         sink_meta(im->in.out, key, text);
 }
 
-static void say_number(struct importer *im, const char *key, uint64_t x)
+static void write_meta_number(struct importer *im, const char *key, uint64_t x)
 {
     char text[24];
 
     snprintf(text, sizeof text, "%" PRIu64, x);
-    say(im, key, text);
+    write_meta(im, key, text);
 }
 
-static void say_facts(struct importer *im, bool cut)
+static void write_facts(struct importer *im, bool cut)
 {
     const struct perf_counts *n = &im->engine.counts;
 
-    say(im, "producer", "perf record");
-    say(im, "host", im->file.host);
-    say(im, "kernel", im->file.release);
-    say(im, "arch", im->file.arch);
-    say(im, "cpu", im->file.cpu);
-    say(im, "command", im->file.command);
-    say(im, "clock", "perf");
+    write_meta(im, "producer", "perf record");
+    write_meta(im, "host", im->file.host);
+    write_meta(im, "kernel", im->file.release);
+    write_meta(im, "arch", im->file.arch);
+    write_meta(im, "cpu", im->file.cpu);
+    write_meta(im, "command", im->file.command);
+    write_meta(im, "clock", "perf");
     if (n->last_ns) {
-        say_number(im, "start_ns", n->first_ns);
-        say_number(im, "duration_ns", n->last_ns - n->first_ns);
+        write_meta_number(im, "start_ns", n->first_ns);
+        write_meta_number(im, "duration_ns", n->last_ns - n->first_ns);
     }
     if (cut)
-        say(im, "file.damage", "the file is truncated: perf was killed or the copy is incomplete");
+        write_meta(im, "file.damage",
+                   "the file is truncated: perf was killed or the copy is incomplete");
 }
 
 static void name_frames(struct importer *im)
@@ -146,7 +147,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     if (rc == 0 && !im.engine.counts.samples)
         rc = err_set(e, ERR_FORMAT, "perf.data has no samples");
     if (rc == 0) {
-        say_facts(&im, cut);
+        write_facts(&im, cut);
         name_frames(&im);
         perf_engine_quality(&im.engine);
     }

@@ -1,5 +1,5 @@
-/* fmt_perfetto.c - Perfetto's trace protobuf: tracks, calls and counters as track events.  A name
- * is written in full in its first event and by number afterwards.
+/* fmt_perfetto.c - export to Perfetto's trace protobuf: tracks, calls and counters as track
+ * events.  A name is written in full in its first event and by number afterwards.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -46,7 +46,7 @@ enum {
     INSTANT = 3,
     COUNTER = 4,
     SEQUENCE = 1, /* there is one writer */
-    FLAG_CLEARED = 1, /* numbers of names start anew here */
+    FLAG_CLEARED = 1, /* numbers of names restart here */
     FLAG_NEEDED = 2,
 };
 
@@ -59,7 +59,7 @@ struct writer {
     struct sink nowhere;
     bool begun; /* the packet that clears the names is written */
     struct umap process_of, counter_of; /* -> uuid */
-    VEC(uint64_t) open; /* ends of the calls that have begun, outermost first */
+    VEC(uint64_t) open; /* ends of the open calls, outermost first */
 };
 
 static struct writer *writer_of(struct trace_writer *w)
@@ -73,7 +73,7 @@ static void flush(struct writer *w)
     w->b.n = 0;
 }
 
-/* The number of NAME, told in the packet at hand when it is new. */
+/* The number of NAME; defined in the current packet when it is new. */
 static uint64_t name_id(struct writer *w, const char *name)
 {
     size_t known = w->names.string.n, interned, entry;
@@ -113,10 +113,10 @@ struct event {
     uint64_t type, time;
     const char *name;    /* NULL for the end of a call */
     uint32_t tags;
-    const int64_t *flow; /* NULL unless it is a point where work is handed over */
+    const int64_t *flow; /* NULL unless work is passed to another thread here */
 };
 
-/* On the track at hand. */
+/* Write an event on the current track. */
 static void put_event(struct writer *w, const struct event *e)
 {
     size_t packet = pb_begin(&w->b, TRACE_PACKET), event;
@@ -140,7 +140,7 @@ static void put_event(struct writer *w, const struct event *e)
     flush(w);
 }
 
-/* End the calls that are over at TIME. */
+/* End the calls that have ended by TIME. */
 static void end_until(struct writer *w, uint64_t time)
 {
     while (w->open.n && w->open.v[w->open.n - 1] <= time)

@@ -1,8 +1,8 @@
-/* fmt_pprof.c - pprof's profile.proto, gzipped: writing.  pprof_read.c reads.
+/* fmt_pprof.c - export to pprof's profile.proto, gzipped.  pprof_read.c imports it.
  *
  * A location is one frame, with its inlined calls as lines (innermost first); return addresses
- * are moved onto the call, as pprof wants them.  Samples are added up by stack, thread and tags;
- * tags are labels.  The first value is always the count of samples of the profile's first metric,
+ * are moved onto the call, as pprof requires.  Samples are summed by stack, thread and tags; tags
+ * become labels.  The first value is always the count of samples of the profile's first metric,
  * by convention, and default_sample_type names that metric.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -21,14 +21,14 @@
 struct writer {
     const struct profile *p;
     struct buf b;
-    struct intern strings; /* only its strings: the table, from 1 */
+    struct intern strings; /* only strings: the string table, from 1 */
     struct rows rows;
     bool counts; /* column 0 counts samples */
     uint32_t *location; /* frame id - 1 -> location id, 0 unused */
     VEC(uint32_t) frame; /* location id - 1 -> frame id */
-    uint32_t *function, *mapping; /* our id - 1 -> theirs, 0 unused */
+    uint32_t *function, *mapping; /* our id - 1 -> pprof's, 0 unused */
     VEC(uint32_t) tags; /* scratch of tag_labels */
-    VEC(uint32_t) functions, mappings; /* theirs - 1 -> ours, in order of use */
+    VEC(uint32_t) functions, mappings; /* pprof's id - 1 -> ours, in order of use */
 };
 
 static uint64_t text(struct writer *w, const char *s)
@@ -278,7 +278,7 @@ static void write_mappings(struct writer *w)
     free(facts);
 }
 
-/* pprof takes the first mapping for the program: a module called as a process is. */
+/* pprof treats the first mapping as the program: write the module named like a process first. */
 static void main_mapping(struct writer *w)
 {
     const struct profile *p = w->p;

@@ -1,10 +1,10 @@
 /* fmt_pstats.c - Python's saved profiles (cProfile, pstats): a marshalled dictionary
  *
- *     (file, line, name): (calls not recursive, calls, self s, total s, callers)
- *     callers: {(file, line, name): (calls, calls not recursive, self s, total s)}
+ *     (file, line, name): (primitive calls, calls, self s, total s, callers)
+ *     callers: {(file, line, name): (calls, primitive calls, self s, total s)}
  *
- * Reading makes stacks of the call graph (callgraph.h).  Writing puts one metric where Python
- * has seconds; calls are those of a metric "calls", else samples.
+ * Import converts the call graph to stacks (callgraph.h).  Export writes one metric in place of
+ * Python's seconds; the number of calls is the metric "calls", or else the number of samples.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct reader {
     uint64_t functions;
 };
 
-/* (file, line, name) as a function of the graph, index + 1; 0 when it is none. */
+/* Read (file, line, name) as a function of the graph: index + 1, or 0 when it is invalid. */
 static uint32_t read_key(struct reader *r, const struct marshal_object *key)
 {
     struct marshal_object part[KEY_FIELDS];
@@ -73,7 +73,7 @@ static int64_t count_of(double x)
     return x > 0 && x < 9e18 ? (int64_t)x : 0;
 }
 
-/* The pairs of a dictionary of callers. */
+/* Read the pairs of a dictionary of callers. */
 static bool read_callers(struct reader *r, uint32_t callee)
 {
     for (;;) {
@@ -87,7 +87,7 @@ static bool read_callers(struct reader *r, uint32_t callee)
         caller = read_key(r, &key);
         value = caller ? marshal_next(&r->m) : (struct marshal_object){ 0 };
         if (value.kind == MARSHAL_NUMBER)
-            x[0] = value.number; /* as the old pure Python profiler wrote: calls only */
+            x[0] = value.number; /* written by the old pure Python profiler: calls only */
         else if (value.kind != MARSHAL_TUPLE || value.n != CALL_FIELDS || value.known ||
                  !read_numbers(r, x, CALL_FIELDS))
             return false;
@@ -147,14 +147,14 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     sink_meta(out, "producer", "cProfile");
     rc = read_file(&r, in, e);
     if (rc == 0)
-        callgraph_give(&r.graph);
+        callgraph_write(&r.graph);
     callgraph_release(&r.graph);
     marshal_release(&r.m);
     intern_release(&r.in);
     return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }
 
-/* A dictionary whose first key is a triple; or an empty one, which import refuses. */
+/* A dictionary whose first key is a triple, or an empty one, which import rejects. */
 static int recognize(const struct import_input *in)
 {
     struct cursor c = cursor_of(in->data, in->size);
@@ -202,7 +202,7 @@ static uint64_t calls_of(const struct writer *w, const struct edges_value *v, ui
     return n > 0 ? (uint64_t)n : 0;
 }
 
-/* Of this metric, and not only of others in the same profile? */
+/* Whether V has a cost of this metric, not only of others in the profile. */
 static bool counts(const struct writer *w, const struct edges_value *v)
 {
     return v[w->metric].self || v[w->metric].total || (w->calls && v[w->calls - 1].self);
@@ -273,7 +273,7 @@ static int pstats_write(const struct an_view *v, const struct export_options *o,
     edges_release(&w.g);
     vec_release(&w.first);
     vec_release(&w.next);
-    return empty ? err_set(e, ERR_MISSING, "no function has any cost; pstats rejects such files")
+    return empty ? err_set(e, ERR_MISSING, "no function has a cost; pstats rejects empty files")
                  : 0;
 }
 

@@ -1,7 +1,7 @@
-/* fmt_speedscope.c - speedscope's JSON: writing.  speedscope_read.c reads.
+/* fmt_speedscope.c - export to speedscope's JSON.  speedscope_read.c imports it.
  *
- * One "sampled" profile per metric and thread, named "metric: thread (pid/tid)"; samples in the
- * order of time where there is one, added up by stack otherwise.
+ * One "sampled" profile per metric and thread, named "metric: thread (pid/tid)"; samples are
+ * in time order if they have times, otherwise summed by stack.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -137,7 +137,7 @@ static int speedscope_write(const struct an_view *v, const struct export_options
     json_put_str(&j, "name", *title ? title : "fathom");
     json_put_u64(&j, "activeProfileIndex", 0);
     write_profiles(&j, &l);
-    write_frames(&j, &l); /* last: by now all that were used are known */
+    write_frames(&j, &l); /* last: now all frames in use are known */
     json_end_object(&j);
     out_char(out, '\n');
     an_labels_release(&l);

@@ -1,7 +1,7 @@
-/* fmt_svg.c - a flame graph as one SVG file in the classic style.
+/* fmt_svg.c - export a flame graph to one SVG file in the classic style.
  *
  * The file contains boxes, labels and titles, so that it displays without scripts; web/src/svg adds
- * zoom and search.  Boxes narrower than MIN_PX are left out unless asked for.  Each box carries its
+ * zoom and search.  Boxes narrower than MIN_PX are omitted by default.  Each box carries its
  * start and weight, from which the script draws a zoomed view exactly.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -26,25 +26,25 @@ struct picture {
     const struct an_tree *tree;
     const uint32_t *order;
     const int64_t *self, *total;
-    int64_t *start;  /* by node; -1: left out */
+    int64_t *start;  /* by node; -1: omitted */
     int64_t *filled; /* by node: where its next child begins */
     uint32_t *depth;
     uint32_t rows;
     double px;     /* per unit of weight */
-    double min_px; /* narrower boxes are left out */
+    double min_px; /* narrower boxes are omitted */
     bool inverted;
     const char *title, *unit, *metric;
     uint64_t samples, left_out;
     bool kind[PALETTE_KINDS]; /* seen */
 };
 
-/* U+FFFE and U+FFFF are no characters to XML. */
+/* U+FFFE and U+FFFF are not valid in XML. */
 static bool is_no_character(const char *s, size_t n)
 {
     return n >= 3 && memcmp(s, "\xef\xbf", 2) == 0 && (unsigned char)s[2] >= 0xbe;
 }
 
-/* Text for XML: what XML cannot hold becomes a space. */
+/* Write text for XML; invalid characters become spaces. */
 static void put_text(struct out *o, const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -163,7 +163,7 @@ static void put_web_files(struct out *o, const char *names,
     web_put_all(o, names, names + strlen(names), put);
 }
 
-/* The title, cut to what fits beside the search. */
+/* The title, truncated to leave room for the search. */
 static void put_heading(struct out *o, const char *title)
 {
     size_t n = 0, characters = 0;
@@ -211,7 +211,7 @@ static void put_head(struct out *o, const struct picture *p)
                PAD, WIDTH - PAD, PAD, height - 12, WIDTH - PAD, height - 12);
 }
 
-/* The kinds of frames by their colors, and how good the recording is. */
+/* The colors of frame kinds, and the quality of the recording. */
 static void put_legend(struct out *o, const struct picture *p)
 {
     const struct profile *profile = p->symbols->profile;
@@ -314,6 +314,6 @@ static int svg_write(const struct an_view *v, const struct export_options *opt, 
 const struct format format_svg = {
     .name = "svg",
     .extension = ".svg",
-    .about = "flame graph as a picture with zoom and search",
+    .about = "flame graph as an SVG image with zoom and search",
     .write = svg_write,
 };

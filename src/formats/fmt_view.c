@@ -2,8 +2,8 @@
  *
  * web/src/index.html is the page; its lines "<!-- fathom: WORD ... -->" are replaced: style,
  * facts (JSON), data (columns as gzip in base64) and modules (the ES modules named there, in
- * that order, as one script: imports go, exports become plain).  docs/internals/viewer.md
- * describes what the page reads.  SPDX-License-Identifier: Apache-2.0 */
+ * that order, as one script without import and export).  docs/internals/viewer.md describes the
+ * data that the page reads.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ struct page {
 
 /* --- facts ------------------------------------------------------------------------------ */
 
-/* Running and waiting together, where the profile has both: made by the page of what it has. */
+/* The metric "wall", running and waiting: the page computes it if the profile has both. */
 static void put_wall(struct json *j, const struct profile *p)
 {
     struct an_view v;
@@ -198,7 +198,7 @@ static int view_write(const struct an_view *v, const struct export_options *opt,
 const struct format format_html = {
     .name = "html",
     .extension = ".html",
-    .about = "the interactive viewer, one page with everything in it",
+    .about = "interactive viewer: one self-contained HTML page",
     .view = AN_VIEW_KINDS,
     .write = view_write,
 };

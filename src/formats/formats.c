@@ -1,4 +1,4 @@
-/* formats.c - the table of formats, made from formats.def, and opening any of them.
+/* formats.c - the table of formats, generated from formats.def, and a function to open any of them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/formats.h"
 
@@ -58,7 +58,7 @@ static bool starts_with(const struct import_input *in, const char *s)
     return in->size >= strlen(s) && memcmp(in->data, s, strlen(s)) == 0;
 }
 
-/* Text that begins like JSON: is the rest of it? */
+/* Check text that begins like JSON. */
 static int check_json(const struct import_input *in, struct err *e)
 {
     struct json_reader r;
@@ -108,7 +108,7 @@ static struct profile *import(const struct import_input *in, bool cut, struct er
     return NULL;
 }
 
-/* The bytes of a file, decompressed where they were compressed. */
+/* The bytes of a file, decompressed if necessary. */
 struct opened {
     struct import_input in;
     struct map file;
@@ -131,7 +131,7 @@ static int open_bytes(struct opened *x, const char *path, struct err *e)
         x->in.size = x->unpacked.n;
         x->in.mapped = false;
     }
-    if (starts_with(&x->in, "\xef\xbb\xbf")) { /* a byte order mark, as editors leave it */
+    if (starts_with(&x->in, "\xef\xbb\xbf")) { /* a byte order mark, which some editors write */
         x->in.data += 3;
         x->in.size -= 3;
         x->in.mapped = false; /* no longer from the beginning of a page */

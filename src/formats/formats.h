@@ -15,23 +15,23 @@ struct import_input {
     const unsigned char *data; /* the whole file, decompressed if it was gzip or zstd */
     size_t size;
     const char *path; /* as given, for messages; "-" for standard input */
-    bool mapped;      /* data is a mapped file: an importer may let go of pages it has read */
+    bool mapped;      /* data is a mapped file: an importer may drop pages it has read */
 };
 
 struct export_options {
     const char *title; /* NULL: the command */
     bool inverted;
-    double min_pct; /* pictures: leave out what is below */
-    bool all;       /* pictures: also what is too small to be seen */
+    double min_pct; /* images: omit boxes below this share */
+    bool all;       /* images: include boxes too small to see */
 };
 
 struct format {
     const char *name;      /* "pprof" */
-    const char *extension; /* ".pb.gz", for choosing by output name; NULL when none */
+    const char *extension; /* ".pb.gz", to choose the format by output name; NULL when none */
     const char *about;     /* one line */
     /* Confidence that this is the format, from 0 to 100; NULL: not imported. */
     int (*recognize)(const struct import_input *in);
-    /* Produce into SINK, end() included. */
+    /* Write the profile to OUT and call its end(). */
     int (*import)(const struct import_input *in, struct sink *out, struct err *e);
     enum an_view_way view; /* what to write when no metric is named */
     bool has_tags;         /* keeps tags; in others a wait's kind is the leaf of its stack */
@@ -40,7 +40,7 @@ struct format {
                  struct err *e);
 };
 
-/* The view's only metric, or the running one of "wall".  0 with *E set when there is none. */
+/* The only metric of the view, or the running one of "wall".  0 with *E set when there is none. */
 uint32_t export_metric(const struct an_view *v, struct err *e);
 
 extern const struct format *const formats[]; /* NULL-terminated */
@@ -49,7 +49,7 @@ const struct format *format_recognize(const struct import_input *in); /* NULL: n
 
 /* Open any recognized profile; "-" is standard input. */
 struct profile *format_open(const char *path, struct err *e);
-/* Is there a profile at PATH?  Standard input is taken for one. */
+/* Whether PATH is a profile.  Standard input is assumed to be one. */
 bool format_knows(const char *path);
 
 #endif

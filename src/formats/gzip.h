@@ -1,4 +1,4 @@
-/* gzip.h - compress a finished run of bytes.  SPDX-License-Identifier: Apache-2.0 */
+/* gzip.h - compress a buffer.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_GZIP_H
 #define FATHOM_FORMATS_GZIP_H
 
@@ -6,7 +6,7 @@
 
 #include "text/out.h"
 
-/* DATA as one gzip member, appended to O. */
+/* Append DATA to O as one gzip member. */
 void gzip_write(struct out *o, const void *data, size_t n);
 
 #endif

@@ -8,8 +8,8 @@
 
 enum {
     GZIP = 15 + 16,      /* zlib's windowBits for the gzip format */
-    TRIAL = 1 << 15,     /* bytes compressed to choose the way */
-    LARGE = 4 << 20,     /* from here on speed counts more than the last per cent */
+    TRIAL = 1 << 15,     /* bytes compressed to choose the level and strategy */
+    LARGE = 4 << 20,     /* above this size, prefer speed to the last percent */
 };
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -85,7 +85,7 @@ static size_t try_way(struct way w, const unsigned char *data, size_t n)
     return got;
 }
 
-/* The fast ways are a tenth of the work; they are taken when they give away little. */
+/* The fast strategies take a tenth of the time; use one if its output is little larger. */
 static struct way choose_way(const unsigned char *data, size_t n)
 {
     static const struct way fast[] = { { 1, Z_HUFFMAN_ONLY }, { 1, Z_RLE } };

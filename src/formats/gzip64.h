@@ -14,7 +14,7 @@ struct gzip64 {
 };
 
 void gzip64_init(struct gzip64 *g, struct out *out);
-/* The way to compress is chosen by trying a piece of DATA: one call per kind of data. */
+/* Chooses the compression by trying a piece of DATA, so call it once per kind of data. */
 void gzip64_add(struct gzip64 *g, const void *data, size_t n);
 void gzip64_end(struct gzip64 *g);
 

@@ -82,7 +82,7 @@ bool json_input_object(struct json_reader *r)
     return enter(r, JSON_OBJECT);
 }
 
-/* The array ends here, or something is wrong with it. */
+/* Return false at the end of the array; refuse any other token. */
 static bool no_more(struct json_reader *r, const char *why)
 {
     if (r->token != JSON_ARRAY_END)

@@ -1,4 +1,4 @@
-/* json_input.h - what importers of JSON share.  SPDX-License-Identifier: Apache-2.0 */
+/* json_input.h - functions shared by importers of JSON.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_JSON_INPUT_H
 #define FATHOM_FORMATS_JSON_INPUT_H
 
@@ -6,28 +6,29 @@
 #include "profile/intern.h"
 #include "text/json.h"
 
-/* Is it an object with all KEYS (NULL-terminated, at most 8) among its members?  Reads as far as
- * needed; members' values are skipped. */
+/* Whether IN is an object with all KEYS (NULL-terminated, at most 8).  Reads only as far as needed
+ * and skips the values. */
 bool json_input_has_keys(const struct import_input *in, const char *const *keys);
-/* The next value as a string of IN; 0 when it is another type (skipped) or empty. */
+/* Intern the next value as a string; 0 when it is empty or of another type (skipped). */
 uint32_t json_input_string(struct json_reader *r, struct intern *in);
-/* The same into TEXT, cut to CAP - 1 bytes. */
+/* Copy it to TEXT instead, truncated to CAP - 1 bytes. */
 void json_input_text(struct json_reader *r, char *text, size_t cap);
-/* Enter the array (object) that comes next; false when it is something else, which is skipped. */
+/* Enter the next value if it is an array (object); otherwise skip it and return false. */
 bool json_input_array(struct json_reader *r);
 bool json_input_object(struct json_reader *r);
-/* In an array: is there another object, now entered, or number?  Anything else is refused. */
+/* In an array: enter the next object, or read the next number.  False at the end; refuses anything
+ * else. */
 bool json_input_next_object(struct json_reader *r);
 bool json_input_next_number(struct json_reader *r);
 struct json_member { /* of an object; a table of them ends with {0} */
     const char *key;
-    void (*read)(void *x); /* the value, which comes next */
+    void (*read)(void *x); /* reads the value, which is next */
 };
-/* Read all of IN, one object, with R, which is initialized here: its members by the table, others
- * are skipped.  -1 when it is not JSON, or was refused. */
+/* Initialize R and read IN, one object: call the table's function for each member, skip others.
+ * -1 when it is not JSON, or was refused. */
 int json_input_read(struct json_reader *r, const struct import_input *in,
                     const struct json_member *members, void *x, struct err *e);
-/* After a token: skip the rest of the value it began, if it began one; after a key, its value. */
+/* After a token: skip the rest of the value that it opened, if any; after a key, its value. */
 void json_input_rest(struct json_reader *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* marshal.c - see marshal.h.  Letters of the types are those of CPython's marshal.c.
+/* marshal.c - see marshal.h.  Type letters are those of CPython's marshal.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/marshal.h"
 
@@ -89,7 +89,7 @@ struct marshal_object marshal_next(struct marshal_reader *r)
 
         if (!r->c.failed && i < r->ref.n)
             o = r->ref.v[i];
-        if (o.kind == MARSHAL_TUPLE && !o.known) /* inside itself, or one we do not know */
+        if (o.kind == MARSHAL_TUPLE && !o.known) /* refers to itself or has no number */
             o.kind = MARSHAL_BAD;
         return o;
     }

@@ -26,8 +26,8 @@ struct marshal_object {
     double number;
     const char *text;
     size_t n;       /* bytes of text, items of a tuple */
-    uint32_t known; /* a number the reader of an earlier tuple gave it, see marshal_remember */
-    uint32_t ref;   /* its place among the references + 1, 0 when it has none */
+    uint32_t known; /* number assigned to an earlier tuple with marshal_remember */
+    uint32_t ref;   /* index among the references + 1, 0 when it has none */
 };
 
 struct marshal_reader {
@@ -38,7 +38,7 @@ struct marshal_reader {
 /* The next object; its items are read by further calls, except when it refers to an earlier
  * tuple: then known is set and nothing follows. */
 struct marshal_object marshal_next(struct marshal_reader *r);
-/* Give the tuple O, whose items have been read, a number for later references. */
+/* Assign the number KNOWN to the tuple O, whose items have been read, for later references. */
 void marshal_remember(struct marshal_reader *r, const struct marshal_object *o, uint32_t known);
 void marshal_release(struct marshal_reader *r);
 

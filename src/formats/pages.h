@@ -5,8 +5,8 @@
 
 #include "formats/formats.h"
 
-/* Everything before AT has been read. *DROPPED starts from 0.  Dropped bytes may still be read;
- * they are loaded from the file again. */
+/* Drop everything before AT. *DROPPED starts at 0.  Dropped bytes may still be read: the kernel
+ * loads them from the file again. */
 void pages_drop(const struct import_input *in, const void *at, size_t *dropped);
 
 #endif

@@ -48,7 +48,7 @@ static unsigned char channel(double hue, double s, double l, double n)
     return (unsigned char)lround(x * 255);
 }
 
-/* ACROSS and UP place it in its family, from 0 to 1. */
+/* ACROSS and UP, from 0 to 1, select a shade of the family. */
 static struct palette_color color(const struct family *f, double across, double up)
 {
     double hue = f->hue + across * f->hue_span, light = (f->lightness + up * 8 - 4) / 100;

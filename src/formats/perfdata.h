@@ -1,8 +1,8 @@
 /* perfdata.h - perf.data as a source of records for the perf engine (src/perf):
  *
- *   perfdata_file.c     headers, events (attrs), feature sections: what the file says of itself
- *   perfdata_stream.c   the run of records, compressed ones unpacked
- *   perfdata_host.c     the files that were mapped, found on this machine
+ *   perfdata_file.c     headers, events (attrs), feature sections
+ *   perfdata_stream.c   the sequence of records, decompressed
+ *   perfdata_host.c     finds the mapped files on this machine
  *   fmt_perfdata.c      feeds the engine
  *
  * The layout is that of perf's own headers.  SPDX-License-Identifier: Apache-2.0 */
@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "perf/perf_engine.h"
 
-enum perf_tool_record { /* perf's own, without a trailer */
+enum perf_tool_record { /* of the perf tool, without a trailer */
     PERFDATA_ATTR = 64,
     PERFDATA_TRACING_DATA = 66,
     PERFDATA_BUILD_ID = 67,
@@ -34,17 +34,17 @@ enum perf_tool_record { /* perf's own, without a trailer */
 
 struct perf_file {
     struct arena arena;
-    struct perf_engine *engine; /* told of events and build ids as they are met */
+    struct perf_engine *engine; /* receives events and build ids as they are read */
     const char *host, *release, *arch, *cpu, *command; /* "" when unknown */
-    struct cursor data;                                /* the run of records */
-    bool cut; /* the file ends before its header says, or was never finished */
+    struct cursor data;                                /* the sequence of records */
+    bool cut; /* the file is shorter than its header states, or was not finished */
 };
 
 bool perfdata_is(const void *data, size_t n);
 int perfdata_open(struct perf_file *f, struct perf_engine *engine, const void *data, size_t n,
                   struct err *e);
 void perfdata_close(struct perf_file *f);
-/* What arrives inside the run of records in pipe mode. */
+/* In pipe mode, these arrive as records. */
 void perfdata_add_attr(struct perf_file *f, struct cursor body);
 void perfdata_add_feature(struct perf_file *f, uint64_t feature, struct cursor body);
 void perfdata_add_build_id(struct perf_file *f, uint16_t misc, struct cursor body);
@@ -55,18 +55,18 @@ struct perf_stream {
     struct buf plain;
     size_t plain_at;
     void *zstd;
-    bool cut; /* the last record was not whole */
+    bool cut; /* the last record is incomplete */
 };
 void perfdata_stream_init(struct perf_stream *s, struct cursor data);
 void perfdata_stream_release(struct perf_stream *s);
-/* 1 and the next record, 0 at the end, -1 with *E when the bytes make no sense. */
+/* Return 1 with the next record in *R, 0 at the end, -1 with *E when the bytes are invalid. */
 int perfdata_stream_next(struct perf_stream *s, struct perf_raw *r, struct err *e);
 
-/* Files by path when the build id agrees, else from perf's cache and the separate debug files;
- * nothing of the processes that run now. */
+/* Finds files by path if the build id matches, else in perf's cache and among the separate debug
+ * files.  Does not look at running processes. */
 extern const struct perf_host perfdata_host;
-/* The kernel of F in ENGINE: under its name when it is another than the running one, else with
- * the addresses that it has now. */
+/* Set up the kernel of F in its engine: by its release if it is not the running kernel, else at its
+ * current addresses. */
 void perfdata_host_kernel(const struct perf_file *f);
 void perfdata_host_map_kernel(const struct perf_file *f, const struct perf_record *r);
 

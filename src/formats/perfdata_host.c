@@ -1,4 +1,4 @@
-/* perfdata_host.c - what this machine knows of the machine and the files of a perf.data.
+/* perfdata_host.c - find the files and the kernel of a perf.data on this machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <limits.h>
@@ -58,7 +58,7 @@ void perfdata_host_kernel(const struct perf_file *f)
 {
     struct perf_stacks *s = &f->engine->stacks;
 
-    if (!is_this_kernel(f)) /* its names are not to be had here */
+    if (!is_this_kernel(f)) /* its names are not available here */
         snprintf(s->kernel_path, sizeof s->kernel_path, "[kernel %.100s]", f->release);
 }
 
@@ -78,7 +78,7 @@ static uint64_t kernel_symbol(const char *name)
     return found;
 }
 
-/* The kernel lies elsewhere after each start; perf writes down where a symbol was. */
+/* The kernel's load address changes with each boot; perf records the address of one symbol. */
 void perfdata_host_map_kernel(const struct perf_file *f, const struct perf_record *r)
 {
     static const char prefix[] = "[kernel.kallsyms]";

@@ -1,6 +1,6 @@
-/* perfdata_stream.c - the run of records of a perf.data.  Compressed records hold one zstd
- * stream that may cut a record anywhere; it is unpacked a little at a time, so that memory
- * does not follow the file.  SPDX-License-Identifier: Apache-2.0 */
+/* perfdata_stream.c - the sequence of records of a perf.data.  Compressed records contain one zstd
+ * stream that may split a record anywhere.  It is decompressed in small steps, so that memory use
+ * does not grow with the file.  SPDX-License-Identifier: Apache-2.0 */
 #include <zstd.h>
 
 #include "formats/perfdata.h"
@@ -26,7 +26,7 @@ static int unpack(struct perf_stream *s, struct err *e)
     ZSTD_outBuffer out;
     size_t rc;
 
-    /* What is left of the last record moves to the front. */
+    /* Move the incomplete last record to the front. */
     buf_reserve(&s->plain, UNPACK_STEP);
     memmove(s->plain.data, s->plain.data + s->plain_at, s->plain.n - s->plain_at);
     s->plain.n -= s->plain_at;
@@ -59,7 +59,7 @@ static bool take_plain(struct perf_stream *s, struct perf_raw *r)
     return true;
 }
 
-/* Two records say how many bytes follow outside of them. */
+/* Records of two types are followed by a payload, whose size they contain. */
 static void skip_payload(struct perf_stream *s, const struct perf_raw *r)
 {
     struct cursor c = r->body;

@@ -1,4 +1,4 @@
-/* pprof.h - field numbers of pprof's profile.proto, for writer and reader.
+/* pprof.h - field numbers of pprof's profile.proto, for export and import.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_PPROF_H
 #define FATHOM_FORMATS_PPROF_H
@@ -53,7 +53,7 @@ enum pprof_function {
     PPROF_FUNCTION_LINE = 5,
 };
 
-#define PPROF_COMMAND "command: " /* how a comment that holds the command line begins */
+#define PPROF_COMMAND "command: " /* prefix of the comment with the command line */
 
 int pprof_recognize(const struct import_input *in);
 int pprof_import(const struct import_input *in, struct sink *out, struct err *e);

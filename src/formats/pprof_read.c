@@ -1,5 +1,5 @@
-/* pprof_read.c - import of pprof's profile.proto (already unzipped).  Two passes over the top
- * level: tables first, because they may follow the samples that use them.
+/* pprof_read.c - import pprof's profile.proto (already decompressed).  Makes two passes over the
+ * top level: tables first, because they may follow the samples that use them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@ enum { MAX_TYPES = 256, MAX_LINES = 256 };
 
 struct type {
     uint64_t type, unit; /* strings */
-    uint32_t metric;     /* id, 0: counts samples of the first */
+    uint32_t metric;     /* id; 0: the count of samples of the first metric */
 };
 
-struct owner { /* what a sample says of its thread */
+struct owner { /* thread and process of a sample, from its labels */
     uint64_t thread, process; /* strings */
     int64_t tid, pid;
 };
@@ -62,7 +62,7 @@ static struct type read_type(struct cursor c)
     return t;
 }
 
-/* First walk: everything but samples. */
+/* First pass: everything but samples. */
 static bool read_tables(struct reader *r, struct cursor whole)
 {
     struct pb_reader m = pb_reader_of(whole);
@@ -130,8 +130,8 @@ static void define_metric(struct reader *r, struct type *t)
     t->metric = intern_metric(&r->in, &m);
 }
 
-/* The default type becomes the first metric: without one it is the last, as pprof does.  A
- * first column that counts samples beside others is not a metric of its own. */
+/* The default type becomes the first metric.  Without one, the last type does, as in pprof.  A
+ * first column that counts samples is not a metric if there are other columns. */
 static void define_metrics(struct reader *r)
 {
     size_t first = r->type.n - 1, from = 0;
@@ -248,7 +248,7 @@ static uint32_t define_function(struct reader *r, struct cursor c, uint32_t modu
 }
 
 /* A function belongs to the module of the first location that uses it. */
-static void give_modules(struct reader *r)
+static void set_modules(struct reader *r)
 {
     struct umap module_of = { 0 }; /* function id -> module */
 
@@ -290,7 +290,7 @@ static void define_frame(struct reader *r, struct cursor c)
     struct location chain[MAX_LINES];
     size_t n = 0;
 
-    for (size_t i = p.n_lines; i--;) { /* theirs is innermost first */
+    for (size_t i = p.n_lines; i--;) { /* pprof's order is innermost first */
         uint32_t function = umap_find(&r->function_of, p.line[i].function);
 
         if (function)
@@ -304,7 +304,7 @@ static void define_frame(struct reader *r, struct cursor c)
         sink_resolve(r->out, r->n_frames, chain, n);
 }
 
-/* What of a label is not about the thread is a tag, added to *TAGS. */
+/* A label that does not describe the thread or process is a tag, added to *TAGS. */
 static void read_label(struct reader *r, struct cursor c, struct owner *to, uint32_t *tags)
 {
     struct pb_reader m = pb_reader_of(c);
@@ -345,8 +345,8 @@ static uint32_t process_of(struct reader *r, const struct owner *l)
     return 0;
 }
 
-/* One process a thread's (pid, name); processes and threads are numbered alike, so that a
- * process may be unused. */
+/* Define a process for every thread, so that both have the same ids; it is unused if an earlier
+ * process has the same pid and name. */
 static uint32_t thread_of(struct reader *r, const struct owner *l)
 {
     uint64_t h = hash_pair(hash_pair(l->thread, l->process), hash_pair((uint64_t)l->tid,
@@ -380,8 +380,8 @@ static uint32_t stack_of(struct reader *r)
     return stack;
 }
 
-static void give_sample(struct reader *r, const int64_t *value, const struct owner *l,
-                        uint32_t tags)
+static void write_sample(struct reader *r, const int64_t *value, const struct owner *l,
+                         uint32_t tags)
 {
     struct sample m = { .stack = stack_of(r), .thread = thread_of(r, l), .tags = tags, .cpu = -1 };
     bool counts = r->type.v[0].metric == 0;
@@ -419,11 +419,11 @@ static bool read_sample(struct reader *r, struct cursor c)
     }
     if (m.at.failed)
         return false;
-    give_sample(r, value, &l, tags);
+    write_sample(r, value, &l, tags);
     return true;
 }
 
-static void say_facts(struct reader *r)
+static void write_facts(struct reader *r)
 {
     struct scan_text command = text_of(r, r->comment);
     char *text;
@@ -452,13 +452,13 @@ static int read_profile(struct reader *r, struct cursor whole, struct err *e)
     define_metrics(r);
     for (size_t i = 0; i < r->mapping.n; i++)
         define_module(r, r->mapping.v[i]);
-    give_modules(r);
+    set_modules(r);
     for (size_t i = 0; i < r->location.n; i++)
         define_frame(r, r->location.v[i]);
     while (pb_next(&m))
         if (m.field == PPROF_SAMPLE && !read_sample(r, m.bytes))
             return err_set(e, ERR_FORMAT, "the pprof profile has an invalid sample");
-    say_facts(r);
+    write_facts(r);
     return 0;
 }
 

@@ -3,8 +3,8 @@
 
 #include "base/utf8.h"
 
-/* A nested message's length is written in this many bytes, filled in when it is known:
- * enough for 256 MB, and a padded varint is a valid one. */
+/* Bytes reserved for the length of a nested message, which is filled in at its end.  They suffice
+ * for 256 MB, and a padded varint is valid. */
 enum { LENGTH_BYTES = 4 };
 
 void pb_double(struct buf *b, uint32_t field, double x)
@@ -73,7 +73,7 @@ bool pb_next(struct pb_reader *r)
     case PB_FIXED32:
         r->value = cur_u32(&r->at);
         break;
-    default: /* groups were given up long ago */
+    default: /* groups: obsolete, unsupported */
         r->at.failed = true;
     }
     return !r->at.failed && r->field != 0;

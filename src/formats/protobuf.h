@@ -27,7 +27,7 @@ static inline void pb_u64(struct buf *b, uint32_t field, uint64_t x)
     buf_uleb(b, x);
 }
 
-/* proto3 leaves zeros out. */
+/* proto3 omits zeros. */
 static inline void pb_opt_u64(struct buf *b, uint32_t field, uint64_t x)
 {
     if (x)
@@ -35,7 +35,7 @@ static inline void pb_opt_u64(struct buf *b, uint32_t field, uint64_t x)
 }
 
 void pb_double(struct buf *b, uint32_t field, double x);
-/* Text as proto3 demands it: bytes that are not UTF-8 become '?'. */
+/* proto3 requires UTF-8: other bytes become '?'. */
 void pb_text(struct buf *b, uint32_t field, const char *s, size_t n);
 
 size_t pb_begin(struct buf *b, uint32_t field);
@@ -45,7 +45,7 @@ struct pb_reader {
     struct cursor at;
     uint32_t field;
     enum pb_wire wire;
-    uint64_t value;      /* PB_VARINT and fixed ones */
+    uint64_t value;      /* PB_VARINT and the fixed types */
     struct cursor bytes; /* PB_BYTES */
 };
 static inline struct pb_reader pb_reader_of(struct cursor c)

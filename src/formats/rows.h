@@ -1,4 +1,4 @@
-/* rows.h - samples added up by stack, thread and tags, a column per metric.
+/* rows.h - samples summed by stack, thread and tags, with a column per metric.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_ROWS_H
 #define FATHOM_FORMATS_ROWS_H
@@ -10,7 +10,7 @@
 #include "profile/profile.h"
 
 struct row {
-    uint32_t stack, thread, tags; /* stack: as mapped */
+    uint32_t stack, thread, tags; /* stack: mapped by rows_options.as */
 };
 
 struct rows {
@@ -21,8 +21,8 @@ struct rows {
 };
 
 struct rows_options {
-    bool counts;        /* a column before the metrics' counts the samples of the first metric */
-    const uint32_t *as; /* stack id - 1 -> what to tell stacks apart by; NULL: the id */
+    bool counts;        /* add a first column with the number of samples of the first metric */
+    const uint32_t *as; /* stack id - 1 -> key; stacks with equal keys are one; NULL: the id */
 };
 void rows_build(struct rows *r, const struct profile *p, struct rows_options o);
 void rows_release(struct rows *r);

@@ -13,7 +13,7 @@ static void close_to(struct slices *s, size_t depth, uint64_t now)
     }
 }
 
-/* The labels of the sample at hand are in l->chain: what it shares with the open calls stays. */
+/* Switch to the labels in l->chain: calls that they share with the open calls stay open. */
 static void change_to(struct slices *s, const struct an_labels *l, uint64_t now)
 {
     size_t same = 0;
@@ -28,10 +28,10 @@ static void change_to(struct slices *s, const struct an_labels *l, uint64_t now)
     }
 }
 
-/* A sample lasts exactly as long as it weighs, so that the sums are those of the samples; what
- * gives way is where it lies.  Between samples a gap of less than half a one is jitter of the
- * clock and is closed.  Beside a wait, which lies where it was measured, the gap is running time
- * that no sample has told yet: up to one sample, and that is closed too. */
+/* The duration of a sample is exactly its weight, so that the sums are those of the samples; its
+ * start may move.  A gap between samples of up to half a sample is clock jitter and is closed.  A
+ * gap before or after a wait, whose times were measured, is running time that was not sampled; it
+ * is closed up to one sample. */
 static void add_times(struct slices *s, struct an_labels *l, const struct timeline_item *v,
                       size_t n)
 {

@@ -13,13 +13,13 @@ struct slice {
 };
 
 struct slices {
-    VEC(struct slice) v;   /* in the order they open: callers before what they call */
+    VEC(struct slice) v;   /* in the order they open: callers before callees */
     VEC(size_t) open_;     /* indexes into v, outermost first */
 };
 
-/* Appends the calls of R.  IS_TIME: weights are nanoseconds, and calls last as long in all as
- * their samples weigh; otherwise a sample lasts until the next.  Items without times of their own
- * are put side by side, equal callers together, one nanosecond a unit when they are no time. */
+/* Append the calls of R.  IS_TIME: weights are nanoseconds, and the duration of a call is the sum
+ * of the weights of its samples; otherwise a sample lasts until the next one.  Items without times
+ * are placed side by side, equal callers together, one nanosecond per unit if it is not a time. */
 void slices_add(struct slices *s, struct an_labels *l, const struct timeline *t,
                 const struct timeline_run *r, bool is_time);
 void slices_release(struct slices *s);

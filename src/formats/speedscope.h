@@ -1,4 +1,4 @@
-/* speedscope.h - what writer and reader of speedscope's JSON share.
+/* speedscope.h - shared by the writer and the reader of speedscope's JSON.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_SPEEDSCOPE_H
 #define FATHOM_FORMATS_SPEEDSCOPE_H

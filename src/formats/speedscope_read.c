@@ -1,5 +1,5 @@
-/* speedscope_read.c - import of speedscope's JSON.  Members come in any order, so frames are
- * searched first, and a profile is buffered until its end.  SPDX-License-Identifier: Apache-2.0 */
+/* speedscope_read.c - import speedscope's JSON.  Members come in any order, so frames are read in
+ * a first pass, and a profile is buffered until its end.  SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 #include "formats/timeline.h"
 #include "profile/intern.h"
 
-struct piece { /* of a profile: this stack for that long */
+struct piece { /* part of a profile: a stack and its weight */
     uint32_t stack;
     double weight;
 };
 
-struct known { /* text of a sample's frames, and what it means */
+struct known { /* text of a sample's frames, and its stack */
     struct scan_text text;
     uint32_t stack;
 };
@@ -117,8 +117,8 @@ static uint32_t read_stack(struct reader *x)
     return stack;
 }
 
-/* Most samples repeat an earlier one to the letter: their text is looked up before it is read.
- * The reader stands behind the opening bracket. */
+/* The text of most samples equals that of an earlier one, so it is looked up before it is parsed.
+ * The reader is after the opening bracket. */
 static uint32_t known_stack(struct reader *x)
 {
     struct json_reader *r = &x->r;
@@ -260,7 +260,7 @@ static uint32_t thread_of(struct reader *x, const char **metric)
     return intern_thread(&x->in, &t);
 }
 
-static void give_profile(struct reader *x)
+static void write_profile(struct reader *x)
 {
     double scale = timeline_unit_ns(x->unit), at = 0;
     const char *unit = scale > 0 ? "ns" : strcmp(x->unit, "none") == 0 ? "events" : x->unit;
@@ -278,7 +278,7 @@ static void give_profile(struct reader *x)
         if (scale > 0 && at < 9e18)
             sample_ends_at(&m, (uint64_t)at, m.weight > 0 ? (uint64_t)m.weight : 0);
         else
-            sample_ends_at(&m, i + 1, 0); /* at least their order */
+            sample_ends_at(&m, i + 1, 0); /* keep their order */
         if (m.weight)
             sink_sample(x->out, &m);
     }
@@ -307,7 +307,7 @@ static void read_profile(struct reader *x)
             json_skip(r);
     }
     if (!r->error)
-        give_profile(x);
+        write_profile(x);
 }
 
 static void read_profiles(void *with)
@@ -320,7 +320,7 @@ static void read_profiles(void *with)
         read_profile(x);
 }
 
-/* Frames may stand behind the profiles that use them: all else is read first. */
+/* Frames may follow the profiles that use them, so everything else is read first. */
 static const struct json_member head[] = {
     { "shared", read_shared }, { "exporter", read_exporter }, { "name", read_title }, { 0 },
 };
@@ -361,7 +361,7 @@ int speedscope_import(const struct import_input *in, struct sink *out, struct er
 
 int speedscope_recognize(const struct import_input *in)
 {
-    /* Most writers put the schema first, which saves reading the whole. */
+    /* Most writers put the schema first; then the rest need not be read. */
     if (in->size && in->data[0] == '{' &&
         memmem(in->data, in->size < 512 ? in->size : 512, SPEEDSCOPE_SCHEMA,
                strlen(SPEEDSCOPE_SCHEMA)))

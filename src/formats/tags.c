@@ -11,7 +11,7 @@ static bool is_in(const struct tag *const *v, size_t n, uint32_t key)
     return false;
 }
 
-/* The steps are bounded as well: a set may repeat one key a million times. */
+/* The number of steps is bounded too: a set may repeat one key a million times. */
 size_t tags_of(const struct profile *p, uint32_t set, const struct tag **out)
 {
     size_t n = 0;

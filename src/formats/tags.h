@@ -5,11 +5,11 @@
 #include "profile/profile.h"
 #include "text/json.h"
 
-/* The pairs of SET, last one first, into OUT; a key that comes again is left out.  Returns how
- * many, TAGS_MOST at most. */
+/* Store the pairs of SET in OUT, last one first, each key once.  Returns their number, at most
+ * TAGS_MOST. */
 enum { TAGS_MOST = 64 };
 size_t tags_of(const struct profile *p, uint32_t set, const struct tag **out);
-/* Each pair as a member of the object that is open: a text, or a number without its unit. */
+/* Write each pair as a member of the open object: a text, or a number without its unit. */
 void tags_put_json(struct json *j, const struct profile *p, uint32_t set);
 
 #endif

@@ -21,7 +21,7 @@ static inline struct scan_text scan_of(const void *s, size_t n)
     return (struct scan_text){ s, n };
 }
 
-/* The next line of *REST without its end (\n or \r\n), which is taken off.  False at the end. */
+/* Remove the next line from *REST; *LINE excludes its end (\n or \r\n).  False at the end. */
 static inline bool scan_line(struct scan_text *rest, struct scan_text *line)
 {
     const char *end;
@@ -39,7 +39,7 @@ static inline bool scan_line(struct scan_text *rest, struct scan_text *line)
     return true;
 }
 
-/* The number of the line, from 1, that AT in the input from DATA is on: for messages. */
+/* The line number, from 1, of AT in the input that starts at DATA: for messages. */
 size_t scan_line_number(const void *data, const char *at);
 
 static inline void scan_drop(struct scan_text *t, size_t n)
@@ -75,7 +75,7 @@ static inline bool scan_starts(struct scan_text t, const char *s)
     return t.n >= n && memcmp(t.s, s, n) == 0;
 }
 
-/* Take PREFIX off, or leave *T alone and say false. */
+/* Remove PREFIX from *T; if it is not there, return false and leave *T unchanged. */
 static inline bool scan_take(struct scan_text *t, const char *prefix)
 {
     if (!scan_starts(*t, prefix))
@@ -84,7 +84,7 @@ static inline bool scan_take(struct scan_text *t, const char *prefix)
     return true;
 }
 
-/* The text before the first C, which is taken off with it; all of it when there is no C. */
+/* Remove and return the text before the first C, and remove C; all of it when there is no C. */
 static inline struct scan_text scan_until(struct scan_text *t, char c)
 {
     const char *at = t->n ? memchr(t->s, c, t->n) : NULL;
@@ -95,7 +95,7 @@ static inline struct scan_text scan_until(struct scan_text *t, char c)
     return head;
 }
 
-/* The next word, and the space before it. */
+/* Remove leading space and the next word; return the word. */
 static inline struct scan_text scan_word(struct scan_text *t)
 {
     size_t n = 0;
@@ -113,8 +113,8 @@ static inline bool scan_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Decimal digits at the front; false (nothing taken) when there is none.  Too large a number
- * stays at UINT64_MAX. */
+/* Parse and remove leading decimal digits; false (nothing removed) when there are none.  Saturates
+ * at UINT64_MAX. */
 bool scan_big_u64_(struct scan_text *t, uint64_t *x);
 static inline bool scan_u64(struct scan_text *t, uint64_t *x)
 {
@@ -141,7 +141,7 @@ static inline bool scan_u64(struct scan_text *t, uint64_t *x)
     return i > 0;
 }
 
-/* The same with a minus sign allowed; too large a number stays at the nearest int64_t. */
+/* The same with an optional minus sign; saturates at the limits of int64_t. */
 bool scan_i64(struct scan_text *t, int64_t *x);
 /* Hexadecimal digits, without 0x. */
 bool scan_hex(struct scan_text *t, uint64_t *x);

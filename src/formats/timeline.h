@@ -10,7 +10,7 @@
 #include "profile/profile.h"
 
 struct timeline_item {
-    uint64_t end_ns; /* of what it stands for */
+    uint64_t end_ns; /* end of the time it covers */
     uint32_t thread, stack;
     int64_t weight;
     uint64_t count;
@@ -19,7 +19,7 @@ struct timeline_item {
 
 struct timeline_run { /* the items of one thread */
     uint32_t thread; /* id, 0 when unknown */
-    bool timed;      /* items have times of their own; otherwise they are added up by stack */
+    bool timed;      /* items have times; otherwise they are summed by stack */
     size_t first, n;
 };
 
@@ -28,7 +28,7 @@ struct timeline {
     VEC(struct timeline_run) run;
 };
 
-/* Samples that weigh nothing are left out. */
+/* Samples of weight 0 are omitted. */
 void timeline_build(struct timeline *t, const struct an_view *v);
 void timeline_release(struct timeline *t);
 
@@ -40,7 +40,7 @@ struct thread_label {
 };
 const char *timeline_label(const struct profile *p, uint32_t thread, struct thread_label *l);
 
-/* Nanoseconds per unit, 0 when UNIT is no time. */
+/* Nanoseconds per unit, 0 when UNIT is not a time. */
 double timeline_unit_ns(const char *unit);
 
 #endif

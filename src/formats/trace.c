@@ -93,7 +93,7 @@ static void write_run(struct trace_writer *w, struct an_labels *l, const struct 
     slices_release(&s);
 }
 
-/* Zones alone are a trace as well: a profile need not have a metric. */
+/* A profile without a metric is a trace of its zones alone. */
 static void write_samples(struct trace_writer *w, const struct an_view *v, const bool *has_spans)
 {
     uint32_t metric = export_metric(v, NULL);

@@ -33,7 +33,7 @@ static int check_growth(size_t size, size_t unpacked, struct err *e)
                    size, unpacked);
 }
 
-/* One or more gzip members, one after the other, as gzip itself takes them. */
+/* One or more concatenated gzip members, as gzip accepts them. */
 static int unwrap_gzip(const unsigned char *data, size_t size, struct buf *out, bool *cut,
                        struct err *e)
 {
@@ -61,7 +61,7 @@ static int unwrap_gzip(const unsigned char *data, size_t size, struct buf *out, 
     *cut = rc == Z_BUF_ERROR;
     if (rc == Z_STREAM_END || rc == Z_BUF_ERROR)
         return 0;
-    return err_set(e, ERR_FORMAT, "its gzip data is damaged");
+    return err_set(e, ERR_FORMAT, "the gzip data is damaged");
 }
 
 static int unwrap_zstd(const unsigned char *data, size_t size, struct buf *out, bool *cut,
@@ -85,7 +85,7 @@ static int unwrap_zstd(const unsigned char *data, size_t size, struct buf *out, 
     *cut = rc != 0;
     if (stuck && !ZSTD_isError(rc))
         return 0;
-    return err_set(e, ERR_FORMAT, "its zstd data is damaged");
+    return err_set(e, ERR_FORMAT, "the zstd data is damaged");
 }
 
 int unwrap(const unsigned char *data, size_t size, struct buf *out, bool *cut, struct err *e)

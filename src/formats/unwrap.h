@@ -1,4 +1,4 @@
-/* unwrap.h - undo gzip and zstd around a file.  SPDX-License-Identifier: Apache-2.0 */
+/* unwrap.h - decompress a gzip or zstd file.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_UNWRAP_H
 #define FATHOM_FORMATS_UNWRAP_H
 

@@ -1,7 +1,7 @@
 /* vgframe.c - see vgframe.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/vgframe.h"
 
-/* " (ht.c:6)" or " (in /usr/lib/x.so)" at the end of T, cut off. */
+/* " (ht.c:6)" or " (in /usr/lib/x.so)" at the end of T, which is removed. */
 static void cut_place(struct intern *in, struct scan_text *t, struct function *f, uint32_t *line)
 {
     struct scan_text place = *t, number;

@@ -7,7 +7,7 @@
 #include "formats/textscan.h"
 #include "profile/intern.h"
 
-/* The frame that TEXT describes, through IN; any text gives one. */
+/* Intern the frame that TEXT describes.  Never fails: any text is a name. */
 uint32_t vgframe_of(struct intern *in, struct scan_text text);
 
 #endif

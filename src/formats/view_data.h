@@ -1,4 +1,4 @@
-/* view_data.h - a profile as the columns that the viewer reads; docs/internals/viewer.md
+/* view_data.h - convert a profile to the columns that the viewer reads; docs/internals/viewer.md
  * describes them.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_VIEW_DATA_H
 #define FATHOM_FORMATS_VIEW_DATA_H
@@ -8,14 +8,14 @@
 #include "formats/view_tags.h"
 
 enum view_column {
-    VIEW_STRINGS,       /* text, each ended by a line end */
+    VIEW_STRINGS,       /* text, each terminated by a line end */
     VIEW_SYMBOL_KIND,   /* byte: enum frame_kind, + 128 when inlined */
     VIEW_SYMBOL_MODULE, /* uleb: string, 0 none */
     VIEW_SYMBOL_FILE,   /* uleb: string, 0 none */
     VIEW_SYMBOL_LINE,   /* uleb */
-    VIEW_NODE_UP,       /* uleb: levels to go up from the node before, to reach the parent */
+    VIEW_NODE_UP,       /* uleb: levels to go up from the previous node to reach the parent */
     VIEW_NODE_SYMBOL,   /* low bytes of all nodes, then the next bytes ... */
-    VIEW_WEIGHT_NODE,   /* uleb: steps from the node before in the group */
+    VIEW_WEIGHT_NODE,   /* uleb: distance from the previous node in the group */
     VIEW_WEIGHT_VALUE,  /* zigzag */
     VIEW_WEIGHT_COUNT,  /* uleb */
     VIEW_COLUMNS,

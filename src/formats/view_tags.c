@@ -35,7 +35,7 @@ static void find_keys_with_many_values(struct view_tags *v, const struct profile
     umap_release(&values);
 }
 
-/* By tag set: equal where the pairs that are left are, in whatever order. */
+/* A hash for each tag set, equal for sets with the same remaining pairs in any order. */
 static uint64_t *signatures(const struct view_tags *v, const struct profile *p)
 {
     uint64_t *sign = mem_zalloc((p->tag.n + 1) * sizeof *sign);

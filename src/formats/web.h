@@ -16,9 +16,9 @@ extern const struct web_file web_files[];
 
 const struct web_file *web_find(const char *name, size_t n); /* NULL when there is none */
 void web_put(struct out *o, const struct web_file *w);
-/* An ES module as part of one script: imports go, exports become plain. */
+/* Write an ES module as part of one script, without import lines and export keywords. */
 void web_put_module(struct out *o, const struct web_file *w);
-/* PUT each file that NAMES (separated by spaces, up to END) has. */
+/* Call PUT for each file of NAMES (separated by spaces, up to END). */
 void web_put_all(struct out *o, const char *names, const char *end,
                  void (*put)(struct out *o, const struct web_file *w));
 

@@ -1,7 +1,8 @@
-/* callgraph_give.c - stacks for a call graph (callgraph.h).  First ways from the roots are
- * followed, dividing cost in proportion, as long as they matter.  Then what functions have left
- * climbs up the calls that have cost left, to a way that did not follow one of them: that cost
- * of a call is given once, so the sums of calls stay true.  SPDX-License-Identifier: Apache-2.0 */
+/* callgraph_write.c - write a call graph (callgraph.h) as stacks.  First follow the paths from the
+ * roots and divide the cost in proportion, down to a smallest share.  Then move the cost that a
+ * function has left up the calls that have cost left, to a path with a call that was not followed.
+ * The cost of a call is written once, so the sums of calls stay correct.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static uint32_t caller_of(const struct callgraph *g, const struct callgraph_edge
     return g->part.v[e->part].function;
 }
 
-/* Sum the cost of calls into and out of each function; returns the self cost of all. */
+/* Sum the cost of calls into and out of each function; returns the sum of all self cost. */
 static double sum_up(struct callgraph *g)
 {
     double all = 0;
@@ -61,7 +62,7 @@ static uint32_t new_stack(struct callgraph *g, uint32_t below, uint32_t frame)
     return ++g->n_stacks;
 }
 
-/* The caller of edge E, on the stack BELOW. */
+/* The stack of edge E's caller, called from the stack BELOW. */
 static uint32_t call_stack(struct callgraph *g, uint32_t below, struct callgraph_edge *e)
 {
     uint64_t key;
@@ -80,8 +81,8 @@ static uint32_t line_stack(struct callgraph *g, uint32_t part, uint32_t line, ui
 {
     struct callgraph_part *p = &g->part.v[part];
 
-    if (p->given_line != line + 1) {
-        p->given_line = line + 1;
+    if (p->last_line != line + 1) {
+        p->last_line = line + 1;
         p->frame = new_frame(g, part, g->line.v[line]);
     } else if (p->below == below) {
         return p->stack;
@@ -90,9 +91,9 @@ static uint32_t line_stack(struct callgraph *g, uint32_t part, uint32_t line, ui
     return p->stack = new_stack(g, below, p->frame);
 }
 
-/* GIVE of the cost of one of PART's lines, to the stack below which it was called. */
-static void give_line(struct callgraph *g, uint32_t part, uint32_t line, uint32_t below,
-                      const int64_t *give)
+/* Write COST of LINE of PART, which the stack BELOW called. */
+static void write_line(struct callgraph *g, uint32_t part, uint32_t line, uint32_t below,
+                       const int64_t *cost)
 {
     struct sample m = { .cpu = -1, .count = 1 };
     struct sink *out = g->in->out;
@@ -100,7 +101,7 @@ static void give_line(struct callgraph *g, uint32_t part, uint32_t line, uint32_
     m.stack = line_stack(g, part, line, below);
     for (size_t i = 0; i < g->n_values; i++) {
         m.metric = g->metric[i];
-        m.weight = give[i];
+        m.weight = cost[i];
         if (m.weight)
             sink_sample(out, &m);
     }
@@ -133,31 +134,31 @@ static struct lines lines_of(const struct callgraph *g, uint32_t function)
     return (struct lines){ .part = g->function.v[function].first_part };
 }
 
-/* Lines are used up one after the other, so that nodes and lines both come out whole without
- * a stack for every pair.  The first value decides, the others follow in proportion. */
+/* Use up one line after the other, so that the sums of nodes and lines are both exact without a
+ * stack for every pair.  WANT is of the first value; the others follow in proportion. */
 static void take_lines(struct callgraph *g, uint32_t function, uint32_t below, int64_t want)
 {
     struct lines l = lines_of(g, function);
 
     while (want > 0 && next_line(g, &l)) {
-        int64_t *rest = g->value.v + l.line * g->n_values, give[CALLGRAPH_MAX_VALUES];
+        int64_t *rest = g->value.v + l.line * g->n_values, cost[CALLGRAPH_MAX_VALUES];
 
         if (rest[0] <= 0)
             continue;
-        give[0] = rest[0] < want ? rest[0] : want;
+        cost[0] = rest[0] < want ? rest[0] : want;
         for (size_t i = 1; i < g->n_values; i++)
-            give[i] = give[0] == rest[0]
+            cost[i] = cost[0] == rest[0]
                           ? rest[i]
-                          : sat_of((double)rest[i] * (double)give[0] / (double)rest[0]);
+                          : sat_of((double)rest[i] * (double)cost[0] / (double)rest[0]);
         for (size_t i = 0; i < g->n_values; i++)
-            rest[i] -= give[i];
-        want -= give[0];
-        g->function.v[function].rest -= (double)give[0];
-        give_line(g, l.part - 1, l.line, below, give);
+            rest[i] -= cost[i];
+        want -= cost[0];
+        g->function.v[function].rest -= (double)cost[0];
+        write_line(g, l.part - 1, l.line, below, cost);
     }
 }
 
-/* The index of the only line of FUNCTION, as in a profile without lines. */
+/* Find the only line of FUNCTION, as in a profile without lines. */
 static bool has_one_line(const struct callgraph *g, uint32_t function, struct lines *l)
 {
     struct lines more;
@@ -169,21 +170,21 @@ static bool has_one_line(const struct callgraph *g, uint32_t function, struct li
     return !next_line(g, &more);
 }
 
-/* A function known by one line only, and what each way to it costs: every value on its own. */
+/* For a function with one line whose cost along each path is known: each value separately. */
 static void take_one(struct callgraph *g, const struct lines *l, uint32_t below,
                      const double *want)
 {
-    int64_t *rest = g->value.v + l->line * g->n_values, give[CALLGRAPH_MAX_VALUES];
+    int64_t *rest = g->value.v + l->line * g->n_values, cost[CALLGRAPH_MAX_VALUES];
 
     for (size_t i = 0; i < g->n_values; i++) {
-        give[i] = want[i] >= (double)rest[i] ? rest[i] : sat_of(want[i]);
-        rest[i] -= give[i];
+        cost[i] = want[i] >= (double)rest[i] ? rest[i] : sat_of(want[i]);
+        rest[i] -= cost[i];
     }
-    g->function.v[g->part.v[l->part - 1].function].rest -= (double)give[0];
-    give_line(g, l->part - 1, l->line, below, give);
+    g->function.v[g->part.v[l->part - 1].function].rest -= (double)cost[0];
+    write_line(g, l->part - 1, l->line, below, cost);
 }
 
-static void give_rest(struct callgraph *g, uint32_t function, uint32_t below)
+static void write_rest(struct callgraph *g, uint32_t function, uint32_t below)
 {
     struct lines l = lines_of(g, function);
 
@@ -194,17 +195,17 @@ static void give_rest(struct callgraph *g, uint32_t function, uint32_t below)
         for (size_t i = 0; i < g->n_values; i++)
             any |= rest[i] != 0;
         if (any)
-            give_line(g, l.part - 1, l.line, below, rest);
+            write_line(g, l.part - 1, l.line, below, rest);
     }
     g->function.v[function].rest = 0;
-    g->function.v[function].given = true; /* the values stay: nothing takes from them any more */
+    g->function.v[function].written = true; /* the values are no longer used */
 }
 
-struct node { /* a way from a root to a function */
+struct node { /* a path from a root to a function */
     uint32_t function, below, parent, depth, edge; /* parent: index + 1; edge: index + 1 */
-    uint32_t next; /* of the nodes of the same function, index + 1 */
-    double cost;   /* in all, along this way */
-    double owed;   /* of that: of calls that were not followed */
+    uint32_t next; /* node of the same function, index + 1 */
+    double cost;   /* total along this path */
+    double owed;   /* the part of it in calls that were not followed */
 };
 
 struct walk {
@@ -222,7 +223,7 @@ static void add_node(struct walk *w, struct node n)
     f->first_node = (uint32_t)w->node.n;
 }
 
-static bool is_on_way(const struct walk *w, uint32_t at, uint32_t function)
+static bool is_on_path(const struct walk *w, uint32_t at, uint32_t function)
 {
     for (; at; at = w->node.v[at - 1].parent)
         if (w->node.v[at - 1].function == function)
@@ -230,7 +231,7 @@ static bool is_on_way(const struct walk *w, uint32_t at, uint32_t function)
     return false;
 }
 
-static void give_self(struct walk *w, const struct node *n, double whole)
+static void write_self(struct walk *w, const struct node *n, double whole)
 {
     struct callgraph *g = w->g;
     struct callgraph_function *f = &g->function.v[n->function];
@@ -243,20 +244,20 @@ static void give_self(struct walk *w, const struct node *n, double whole)
         f->best_stack = n->below;
         f->reached = true;
     }
-    if (!f->first_part || f->given)
+    if (!f->first_part || f->written)
         return;
     if (e && e->has_self && has_one_line(g, n->function, &one)) {
         for (size_t i = 0; i < g->n_values; i++)
             want[i] = e->cost > 0 ? (double)g->edge_self.v[e->self + i] * (n->cost / e->cost) : 0;
         take_one(g, &one, n->below, want);
-    } else if (whole > 0 && n->cost >= whole) { /* the only way to it */
-        give_rest(g, n->function, n->below);
+    } else if (whole > 0 && n->cost >= whole) { /* the only path to it */
+        write_rest(g, n->function, n->below);
     } else if (whole > 0) {
         take_lines(g, n->function, n->below, sat_of(f->self * (n->cost / whole)));
     }
 }
 
-/* The cost of recursive calls, which are not followed: a recursion is shown once. */
+/* The cost of recursive calls.  They are not followed, so a recursion is shown once. */
 static double cost_of_recursion(struct walk *w, uint32_t at, double share)
 {
     struct callgraph *g = w->g;
@@ -267,7 +268,7 @@ static double cost_of_recursion(struct walk *w, uint32_t at, double share)
         struct callgraph_edge *e = &g->edge.v[i - 1];
 
         if (caller_of(g, e) == e->callee || e->cost * share < w->least ||
-            !is_on_way(w, at, e->callee))
+            !is_on_path(w, at, e->callee))
             continue;
         e->left = 0;
         cost += e->cost;
@@ -280,7 +281,7 @@ static void follow_call(struct walk *w, uint32_t at, uint32_t edge, double cost)
     struct node n = w->node.v[at - 1];
     struct callgraph_edge *e = &w->g->edge.v[edge - 1];
 
-    if (cost >= w->least && is_on_way(w, at, e->callee))
+    if (cost >= w->least && is_on_path(w, at, e->callee))
         return;
     if (cost < w->least || w->node.n >= MAX_NODES || n.depth >= MAX_DEPTH) {
         w->node.v[at - 1].owed += cost;
@@ -300,7 +301,7 @@ static void follow(struct walk *w, uint32_t at)
 
     if (whole > 0)
         whole -= cost_of_recursion(w, at, n.cost / whole);
-    give_self(w, &n, whole);
+    write_self(w, &n, whole);
     if (whole <= 0)
         return;
     for (uint32_t i = f->first_out; i; i = g->edge.v[i - 1].next_out)
@@ -308,14 +309,14 @@ static void follow(struct walk *w, uint32_t at)
             follow_call(w, at, i, g->edge.v[i - 1].cost * (n.cost / whole));
 }
 
-struct climb { /* from a function up to a way */
+struct climb { /* from a function up to a path */
     uint32_t edge[MAX_DEPTH], n; /* index + 1, innermost first */
-    struct node *node;           /* of the way, or NULL */
-    uint32_t function;           /* the last: where it ended */
-    double cost;                 /* that can be given along all of it */
+    struct node *node;           /* of the path, or NULL */
+    uint32_t function;           /* where the climb ended */
+    double cost;                 /* that every call of the climb has left */
 };
 
-/* A way that owes, of those to FUNCTION. */
+/* A path to FUNCTION with calls that were not followed. */
 static struct node *owing(struct walk *w, uint32_t function)
 {
     uint32_t *first = &w->g->function.v[function].first_node;
@@ -333,7 +334,7 @@ static bool is_on_climb(const struct callgraph *g, const struct climb *c, uint32
     return function == c->function;
 }
 
-/* A call of FUNCTION, where the climb is, with cost left; index + 1 or 0. */
+/* A call, with cost left, of the function that the climb has reached; index + 1 or 0. */
 static uint32_t call_with_cost(struct callgraph *g, const struct climb *c)
 {
     uint32_t *first = &g->function.v[c->function].first_in;
@@ -365,7 +366,7 @@ static void climb(struct walk *w, uint32_t function, struct climb *c)
         c->cost = c->node->owed;
 }
 
-/* The stack of a climb, whose cost is used up. */
+/* Return the stack of climb C and subtract its cost from the calls. */
 static uint32_t take_climb(struct callgraph *g, struct climb *c)
 {
     const struct callgraph_function *top = &g->function.v[c->function];
@@ -382,8 +383,8 @@ static uint32_t take_climb(struct callgraph *g, struct climb *c)
     return below;
 }
 
-/* What is left of a function, up the calls that have cost left. */
-static void give_up(struct walk *w, uint32_t function)
+/* Write the rest of FUNCTION up the calls that have cost left. */
+static void write_climbs(struct walk *w, uint32_t function)
 {
     struct callgraph *g = w->g;
     struct climb c;
@@ -396,16 +397,16 @@ static void give_up(struct walk *w, uint32_t function)
             return;
         below = take_climb(g, &c);
         if (c.cost >= g->function.v[function].rest)
-            give_rest(g, function, below);
+            write_rest(g, function, below);
         else
             take_lines(g, function, below, sat_of(c.cost));
-        if (g->function.v[function].given)
+        if (g->function.v[function].written)
             return;
     }
 }
 
-/* A stack for a function no way has reached: up its costliest callers. */
-static uint32_t likely_way(struct callgraph *g, uint32_t function)
+/* A stack for a function that no path has reached: its most expensive callers. */
+static uint32_t likely_path(struct callgraph *g, uint32_t function)
 {
     uint32_t edges[MAX_DEPTH], n = 0, below = 0;
 
@@ -416,7 +417,7 @@ static uint32_t likely_way(struct callgraph *g, uint32_t function)
             break;
         edges[n++] = e;
         function = caller_of(g, &g->edge.v[e - 1]);
-        for (uint32_t i = 0; i + 1 < n; i++) /* round in a circle: stop */
+        for (uint32_t i = 0; i + 1 < n; i++) /* a cycle */
             if (edges[i] == e)
                 return below;
     }
@@ -426,20 +427,20 @@ static uint32_t likely_way(struct callgraph *g, uint32_t function)
     return below;
 }
 
-static void give_all_rest(struct walk *w)
+static void write_all_rest(struct walk *w)
 {
     struct callgraph *g = w->g;
 
     for (uint32_t i = 0; i < g->function.n; i++)
-        if (!g->function.v[i].given)
-            give_up(w, i);
+        if (!g->function.v[i].written)
+            write_climbs(w, i);
     for (uint32_t i = 0; i < g->function.n; i++)
-        if (!g->function.v[i].given && g->function.v[i].first_part)
-            give_rest(g, i, g->function.v[i].reached ? g->function.v[i].best_stack
-                                                     : likely_way(g, i));
+        if (!g->function.v[i].written && g->function.v[i].first_part)
+            write_rest(g, i, g->function.v[i].reached ? g->function.v[i].best_stack
+                                                     : likely_path(g, i));
 }
 
-void callgraph_give(struct callgraph *g)
+void callgraph_write(struct callgraph *g)
 {
     struct walk w = { .g = g };
 
@@ -453,6 +454,6 @@ void callgraph_give(struct callgraph *g)
     }
     for (size_t i = 0; i < w.node.n; i++)
         follow(&w, (uint32_t)i + 1);
-    give_all_rest(&w);
+    write_all_rest(&w);
     vec_release(&w.node);
 }
