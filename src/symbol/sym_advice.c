@@ -46,7 +46,7 @@ static size_t stem_of(const char *base)
     return n < STEM_MIN ? strlen(base) : n;
 }
 
-/* "libllvm14" of "libllvm14:amd64.list"; false when it is another kind of file. */
+/* "libllvm14" of "libllvm14:amd64.list"; false when ENTRY is not a file list. */
 static bool package_of(const char *entry, char *package, size_t cap)
 {
     size_t n = strlen(entry), name = strcspn(entry, ":");
@@ -72,7 +72,7 @@ static bool find_package(const struct sym_module *m, char *package, size_t cap)
             continue;
         lists++;
         snprintf(list, sizeof list, LISTS "/%s", it->d_name);
-        found = list_has(list, m->ask.path);
+        found = list_has(list, m->req.path);
     }
     if (d)
         closedir(d);
@@ -87,8 +87,8 @@ static bool is_installed(const char *path)
                                                 strncmp(path, "/sbin/", 6) == 0;
 }
 
-/* The end of PATH that finds it in Debian's lists whether /usr was merged or not; NULL when
- * there are none. */
+/* The suffix of PATH that matches Debian's lists with and without the /usr merge; NULL when there
+ * are no lists. */
 static const char *path_for_dpkg(const char *path)
 {
     const char *end = strrchr(path, '/');
@@ -100,12 +100,12 @@ static const char *path_for_dpkg(const char *path)
 
 static void advise_file(struct sym_module *m)
 {
-    const char *dpkg = path_for_dpkg(m->ask.path);
+    const char *dpkg = path_for_dpkg(m->req.path);
     char *out = m->advice, package[160];
     size_t cap = sizeof m->advice;
     const char *urls = "DEBUGINFOD_URLS=https://debuginfod.elfutils.org";
 
-    if (!is_installed(m->ask.path))
+    if (!is_installed(m->req.path))
         snprintf(out, cap, "build it with -g and do not strip it");
     else if (sym_debuginfod_enabled())
         snprintf(out, cap, "debuginfod is fetching it; the next recording will have its names");
@@ -130,7 +130,7 @@ static void advise(struct sym_module *m)
         if (source == SYM_NONE && *m->problem)
             snprintf(m->advice, sizeof m->advice,
                      "record as root, or set kernel.kptr_restrict=0 with sysctl");
-    } else if (source < SYM_SYMTAB && sym_module_file(m) && m->ask.path[0] == '/') {
+    } else if (source < SYM_SYMTAB && sym_module_file(m) && m->req.path[0] == '/') {
         advise_file(m);
     }
 }

@@ -37,7 +37,7 @@ bool sym_debuginfod_enabled(void)
     return urls && *urls;
 }
 
-/* The folder rules of debuginfod_find_debuginfo(3). */
+/* The directory, by the rules of debuginfod_find_debuginfo(3). */
 static bool cache_folder(char *path, size_t cap)
 {
     const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"),
@@ -70,7 +70,7 @@ const char *sym_debuginfod_cached(const uint8_t *id, size_t n)
     for (size_t i = 0; i < n; i++, at += 2)
         snprintf(path + at, 3, "%02x", id[i]);
     strcpy(path + at, "/debuginfo");
-    /* An empty file remembers that no server had it. */
+    /* An empty file means that no server had it. */
     return stat(path, &st) == 0 && st.st_size > 0 ? path : NULL;
 }
 
@@ -86,8 +86,8 @@ static bool load_library(struct client_api *api)
     return api->begin && api->find;
 }
 
-/* Close everything inherited from the tool: an open pipe would keep its reader waiting. */
-static void cut_loose(int keep)
+/* Close all descriptors inherited from the tool: an open pipe would keep its reader waiting. */
+static void close_inherited(int keep)
 {
     int null = open("/dev/null", O_RDWR);
 
@@ -111,13 +111,13 @@ static void fetch_all(void)
 }
 
 /* Fork twice, so that the tool has no child to wait for. */
-static void split_off(int keep)
+static void fetch_in_background(int keep)
 {
     pid_t pid = fork();
 
     if (pid == 0) {
         if (fork() == 0) {
-            cut_loose(keep);
+            close_inherited(keep);
             fetch_all();
         }
         _exit(0);
@@ -143,7 +143,7 @@ void sym_debuginfod_start(void)
 
     if (list.started == list.n || pipe2(ends, O_CLOEXEC) < 0)
         return;
-    split_off(ends[1]);
+    fetch_in_background(ends[1]);
     close(ends[1]);
     if (list.alive)
         close(ends[0]); /* wait for the earlier one; both fetch into the same cache */

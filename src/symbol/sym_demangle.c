@@ -69,7 +69,7 @@ static char *demangle(demangler *f, demangle_callbackref add, const char *name)
 }
 
 /* A binder in a Rust v0 name is `G` and a base-62 count of lifetimes, after `F` or `D`.  Where
- * libiberty prints nothing it counts to that number, up to 2^64, and nothing stops it.  Find a
+ * libiberty prints nothing, it counts to that number, up to 2^64, without a limit.  Find a
  * count of three digits or more; crate hashes and identifiers can look like one. */
 static const char *find_large_binder(const char *s)
 {
@@ -97,8 +97,8 @@ static char *demangle_masked(const char *name, char mask)
     return plain;
 }
 
-/* Masking breaks a real binder, does not show in a crate hash, and changes an identifier.  Two
- * masks tell which letters of the output to restore. */
+/* Masking breaks a real binder, does not show in a crate hash, and changes an identifier.  The
+ * outputs of two masks differ in the letters to restore. */
 static char *demangle_ambiguous(const char *name)
 {
     char *a = demangle_masked(name, 'H'), *b = a ? demangle_masked(name, 'J') : NULL;

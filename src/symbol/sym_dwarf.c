@@ -1,8 +1,8 @@
 /* sym_dwarf.c - functions, inlined calls and lines from DWARF, through libdw.
  *
- * libdw would walk the tree of a unit for every address.  Instead, one table made from
+ * libdw would walk the tree of a unit for every address.  Instead, one table built from
  * .debug_aranges and the ranges of the units (clang writes no aranges) maps an address to its unit,
- * and each unit that is hit gets an index.  SPDX-License-Identifier: Apache-2.0 */
+ * and each unit that a lookup hits gets an index.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ enum { UNIT_RANGES_MAX = 4 << 20, UNITS_MAX = 1 << 20 };
 
 struct unit {
     Dwarf_CU *cu;
-    struct sym_dwarf_unit *index; /* NULL until asked about */
+    struct sym_dwarf_unit *index; /* NULL until the first lookup */
 };
 
 struct dwarf_state {
@@ -134,7 +134,7 @@ static void *dwarf_open(struct sym_module *m)
 
     if (!im || !sym_image_has_dwarf(im))
         im = sym_module_debug(m);
-    if (!im || !sym_image_has_dwarf(im) || (m->ask.quick && sym_image_is_packed(im)))
+    if (!im || !sym_image_has_dwarf(im) || (m->req.quick && sym_image_is_packed(im)))
         return NULL;
     if (sym_image_is_packed(im))
         unpacked = sym_unpack(im);
@@ -167,7 +167,7 @@ static const struct sym_dwarf_name *name_of(struct sym_module *m, struct dwarf_s
 }
 
 /* The linker also names the compiled function.  Its symbol is better if DWARF omits scope and
- * parameters, or knows only the internal one of several aliases. */
+ * parameters, or has only the internal one of several aliases. */
 static void name_outermost(struct sym_module *m, struct sym_line *l,
                            const struct sym_dwarf_name *n, uint64_t start, uint64_t address)
 {

@@ -1,9 +1,9 @@
 /* sym_dwarf_name.c - see sym_dwarf_name.h.
  *
- * A concrete or inlined function points to an abstract one, that to a declaration; each may
- * hold the name.  Where there is a linkage name, demangling it gives scope and parameters;
- * compilers leave it out for functions that only their own file sees, whose scope is then
- * read from the tree around the declaration.  SPDX-License-Identifier: Apache-2.0 */
+ * A concrete or inlined function points to an abstract one, which points to a declaration; each
+ * may have the name.  A linkage name is demangled to scope and parameters.  Compilers omit it for
+ * functions local to a file; their scope is read from the tree around the declaration.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "symbol/sym_dwarf_name.h"
 
 #include <dwarf.h>
@@ -69,7 +69,7 @@ static bool has_scopes(int language)
            language == 0x2b /* C++17 */ || language == 0x2c /* C++20 */;
 }
 
-/* NAME with its namespaces and classes before it. */
+/* Prefix NAME with its namespaces and classes. */
 static const char *qualify(struct sym_module *m, const struct sym_dwarf_unit *u, Dwarf_Die *decl,
                            const char *name)
 {
@@ -97,7 +97,8 @@ static const char *qualify(struct sym_module *m, const struct sym_dwarf_unit *u,
     return kept;
 }
 
-/* Where it is declared: the first DIE of the chain that says so, in its own unit's files. */
+/* Read the place of the declaration from the first DIE of the chain that has one, with the file
+ * table of its own unit. */
 static void read_place(struct sym_dwarf_name *n, Dwarf_Die *die)
 {
     Dwarf_Attribute a;

@@ -17,9 +17,9 @@ struct sym_dwarf_name {
 /* For DIE of unit U; texts live as long as M. */
 struct sym_dwarf_name sym_dwarf_name(struct sym_module *m, const struct sym_dwarf_unit *u,
                                      Dwarf_Die *die);
-/* Path of entry FILE in the file table of the unit that CU is the DIE of; NULL when none. */
+/* Path of entry FILE in the file table of the unit whose DIE is CU; NULL when none. */
 const char *sym_dwarf_name_file(Dwarf_Die *cu, uint32_t file);
-/* The DIE that stands for all copies of this function: equal for equal functions. */
+/* The DIE that all copies of this function share. */
 void *sym_dwarf_name_origin(Dwarf_Die *die);
 
 #endif

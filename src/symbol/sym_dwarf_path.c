@@ -13,7 +13,7 @@ void sym_dwarf_paths_release(struct sym_dwarf_paths *p)
     vec_release(&p->path);
 }
 
-/* Where the last part kept before TO begins; TO itself when none can be taken back. */
+/* Start of the last component of PATH before TO. */
 static char *last_part(char *path, char *to)
 {
     char *s = to;
@@ -51,7 +51,7 @@ void sym_dwarf_path_clean(char *path)
     *to = 0;
 }
 
-static const char *whole(struct arena *a, Dwarf_Die *cu, const char *file)
+static const char *absolute(struct arena *a, Dwarf_Die *cu, const char *file)
 {
     Dwarf_Attribute at;
     const char *folder = dwarf_formstring(dwarf_attr(cu, DW_AT_comp_dir, &at));
@@ -81,7 +81,7 @@ const char *sym_dwarf_path(struct sym_dwarf_paths *p, struct arena *a, Dwarf_Die
         return NULL;
     id = umap_find(&p->seen, (uintptr_t)file);
     if (!id) {
-        vec_push(&p->path, whole(a, cu, file));
+        vec_push(&p->path, absolute(a, cu, file));
         umap_put(&p->seen, (uintptr_t)file, id = (uint32_t)p->path.n);
     }
     return p->path.v[id - 1];

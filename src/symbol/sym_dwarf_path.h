@@ -14,7 +14,7 @@ struct sym_dwarf_paths { /* start from {0} */
 };
 void sym_dwarf_paths_release(struct sym_dwarf_paths *p);
 
-/* FILE, a text of libdw's for the unit of CU, as a path kept in A; NULL for NULL. */
+/* FILE, a string of libdw for the unit of CU, as a path allocated in A; NULL for NULL. */
 const char *sym_dwarf_path(struct sym_dwarf_paths *p, struct arena *a, Dwarf_Die *cu,
                            const char *file);
 /* Remove "//", "/./" and "name/../" from PATH, in place. */

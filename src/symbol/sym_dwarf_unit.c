@@ -18,8 +18,8 @@ struct walk {
     VEC(struct range) range;
     struct level {
         Dwarf_Die die;
-        uint32_t node, scope; /* what its siblings are in */
-        size_t scopes;        /* how many there were before it */
+        uint32_t node, scope; /* that contain its siblings */
+        size_t scopes;        /* number of scopes before it */
     } at[DEPTH_MAX];
     size_t depth;
 };
@@ -42,7 +42,7 @@ static uint32_t number_of(Dwarf_Die *die, unsigned attribute)
     return dwarf_formudata(dwarf_attr(die, attribute, &a), &x) == 0 ? (uint32_t)x : 0;
 }
 
-/* Give DIE a node if it has code; returns its id, or 0. */
+/* Add a node for DIE if it has code; returns its id, or 0. */
 static uint32_t add_node(struct walk *w, Dwarf_Die *die, uint32_t parent)
 {
     uint32_t id = (uint32_t)w->u->node.n + 1;
@@ -111,7 +111,7 @@ static bool visit(struct walk *w, Dwarf_Die *die, uint32_t *node, uint32_t *scop
     }
 }
 
-/* The scopes from FIRST on that are open still, one and the last in it and so on, end at OFFSET. */
+/* End the scopes from FIRST on that are still open at OFFSET. */
 static void end_scopes(struct walk *w, size_t first, Dwarf_Off offset)
 {
     for (size_t i = first; i < w->u->scope.n; i++)
@@ -119,8 +119,8 @@ static void end_scopes(struct walk *w, size_t first, Dwarf_Off offset)
             w->u->scope.v[i].end = offset;
 }
 
-/* Step to the next sibling, or to that of an ancestor.  A sibling must lie ahead; otherwise a
- * malformed file would cause an endless loop. */
+/* Step to the next sibling, or to that of an ancestor.  A sibling must have a higher offset;
+ * otherwise a malformed file would cause an endless loop. */
 static void step(struct walk *w)
 {
     while (w->depth) {
@@ -177,7 +177,7 @@ static void add_edge(struct sym_dwarf_unit *u, uint64_t address, uint32_t node)
 }
 
 /* Nested ranges become edges: the address where another node begins to be innermost.  A
- * range that reaches out of the one around it is cut there. */
+ * range that extends past the enclosing one is cut at its end. */
 static void make_edges(struct walk *w)
 {
     struct sym_dwarf_unit *u = w->u;

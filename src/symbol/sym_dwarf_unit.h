@@ -17,7 +17,7 @@ struct sym_dwarf_node { /* a function, or an inlined call of one */
     uint64_t start, end; /* of its first range */
 };
 
-struct sym_dwarf_scope { /* a namespace or class, for names that do not carry their scope */
+struct sym_dwarf_scope { /* a namespace or class, for names without scope */
     Dwarf_Off start, end; /* offsets of its tree */
     void *die;
     uint32_t parent; /* scope index from 1 */
@@ -27,7 +27,7 @@ struct sym_dwarf_unit {
     Dwarf_Die cu;   /* has line table and ranges */
     Dwarf_Die tree; /* the same, or the unit in a split file */
     int language;
-    bool full; /* every DIE was looked at */
+    bool full; /* every DIE was visited */
     VEC(struct sym_dwarf_node) node;
     VEC(struct sym_dwarf_scope) scope; /* sorted by start */
     struct sym_dwarf_edge { /* from here on NODE is innermost (from 1; 0 none) */
@@ -44,7 +44,7 @@ void sym_dwarf_unit_free(struct sym_dwarf_unit *u);
 /* Innermost node at ADDRESS, from 1; 0 when no function covers it. */
 uint32_t sym_dwarf_unit_find(const struct sym_dwarf_unit *u, uint64_t address);
 Dwarf_Die sym_dwarf_unit_die(const struct sym_dwarf_unit *u, void *addr);
-/* Whether a range's start is a real place: linkers set dropped functions to 0, 1 or -1, -2. */
+/* Whether the start of a range is valid: linkers set dropped functions to 0, 1, -1 or -2. */
 bool sym_dwarf_unit_is_range(Dwarf_Addr lo, Dwarf_Addr hi);
 
 #endif

@@ -12,11 +12,11 @@
 
 struct start_state {
     uint64_t *start; /* sorted */
-    const char **name; /* once made */
+    const char **name; /* NULL until first used */
     size_t n;
 };
 
-/* Only the encodings that linkers write: 4-byte values, relative to the header. */
+/* The only encodings that linkers write: 4-byte values, relative to the header. */
 enum { TABLE_ENC = DW_EH_PE_datarel | DW_EH_PE_sdata4, PTR_ENC = DW_EH_PE_pcrel | DW_EH_PE_sdata4 };
 
 static bool read_starts(struct start_state *st, struct cursor c, uint64_t base)

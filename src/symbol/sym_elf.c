@@ -144,7 +144,7 @@ static void read_code_sections(struct elf_state *st, Elf *elf)
     }
 }
 
-/* A label without a size cannot reach out of its section. */
+/* A label without a size cannot extend past its section. */
 static uint64_t section_end(void *arg, uint64_t address)
 {
     const struct elf_state *st = arg;
@@ -184,7 +184,7 @@ static void *elf_open(struct sym_module *m)
     return st;
 }
 
-/* Name and version: "pthread_create@@GLIBC_2.34" is called pthread_create. */
+/* Drop the version: "pthread_create@@GLIBC_2.34" becomes "pthread_create". */
 static const char *without_version(struct sym_module *m, const char *name)
 {
     size_t n = strcspn(name, "@");
@@ -201,14 +201,13 @@ static const char *text_of(const struct elf_state *st, const struct sym_entry *e
     return t->text + e->name;
 }
 
-/* Distance of NAME from what people call the function: "free" before "cfree@GLIBC_2.2.5" before
- * "__libc_free". */
+/* Lower for more common spellings: "free" before "cfree@GLIBC_2.2.5" before "__libc_free". */
 static size_t oddness(const char *name)
 {
     return 2 * strspn(name, "_") + (strchr(name, '@') != NULL);
 }
 
-/* Among aliases of equal rank, the plainest. */
+/* Among aliases of equal rank, the one with the lowest oddness. */
 static const struct sym_entry *best_alias(const struct elf_state *st, long at)
 {
     const struct sym_entry *first = st->table.entry.v, *best = &first[at];
@@ -237,7 +236,7 @@ static const struct sym_entry *entry_at(const struct elf_state *st, uint64_t add
     return e && *text_of(st, e) ? e : NULL;
 }
 
-/* Demangle a function once: many addresses fall into it. */
+/* Demangle a function once: many addresses are in it. */
 static struct elf_name name_of(struct sym_module *m, struct elf_state *st,
                                const struct sym_entry *e)
 {

@@ -11,7 +11,7 @@ struct sym_elf_symbol {
     uint64_t start, end;
     enum sym_source source;
 };
-/* The best named symbol that holds ADDRESS. */
+/* Find the best symbol that contains ADDRESS. */
 bool sym_elf_symbol(struct sym_module *m, uint64_t address, struct sym_elf_symbol *s);
 
 #endif

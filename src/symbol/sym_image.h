@@ -16,7 +16,7 @@ enum { SYM_BUILD_ID_MAX = 64 };
 struct sym_image {
     Elf *elf;
     int fd;          /* -1 over memory */
-    char *path;      /* as opened, for messages and debuglink folders */
+    char *path;      /* as opened, for messages and debuglink directories */
     unsigned char *owned; /* bytes to free with it, or NULL */
     size_t n_loads;
     struct sym_load {
@@ -28,7 +28,7 @@ struct sym_image {
     size_t build_id_size;
 };
 
-/* Takes FD (closed on failure too).  NULL with *E set when it is not an ELF file. */
+/* Takes ownership of FD, also on failure.  NULL with *E set when it is not an ELF file. */
 struct sym_image *sym_image_open_fd(int fd, const char *path, struct err *e);
 /* BYTES must outlive the image, unless OWNED: then they are freed with it (even on failure). */
 struct sym_image *sym_image_open_memory(const void *bytes, size_t n, bool owned,
@@ -40,18 +40,18 @@ Elf_Scn *sym_image_section(struct sym_image *im, const char *name, GElf_Shdr *sh
 /* Raw bytes of a section as stored (uncompressed when it was compressed); NULL when none. */
 const unsigned char *sym_image_bytes(struct sym_image *im, const char *name, size_t *n);
 bool sym_image_has_dwarf(struct sym_image *im);
-bool sym_image_is_packed(struct sym_image *im); /* that debug info is compressed */
-/* Bytes at a virtual address, or NULL when the file does not hold all of them. */
+bool sym_image_is_packed(struct sym_image *im); /* its debug information is compressed */
+/* Bytes at a virtual address, or NULL when the file does not contain all of them. */
 const unsigned char *sym_image_code(struct sym_image *im, uint64_t address, size_t n);
-/* The end of the code segment that holds ADDRESS, or 0. */
+/* The end of the code segment that contains ADDRESS, or 0. */
 uint64_t sym_image_code_end(const struct sym_image *im, uint64_t address);
-/* A name's debuglink and its checksum; NULL when there is none. */
+/* The file name in .gnu_debuglink and its checksum; NULL when there is none. */
 const char *sym_image_debuglink(struct sym_image *im, uint32_t *crc);
-/* The ELF file packed in .gnu_debugdata, or NULL. */
+/* The ELF file compressed in .gnu_debugdata, or NULL. */
 struct sym_image *sym_image_open_mini(struct sym_image *im);
 /* The vDSO of this process. */
 struct sym_image *sym_image_open_vdso(struct err *e);
-/* CRC-32 of the whole file, as .gnu_debuglink holds it. */
+/* CRC-32 of the whole file, as in .gnu_debuglink. */
 uint32_t sym_image_crc(struct sym_image *im);
 
 #endif

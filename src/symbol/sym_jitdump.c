@@ -51,7 +51,7 @@ static void read_lines(struct sym_jitdump *d, struct cursor c, struct pending *p
         name = cur_cstr(&c);
         if (c.failed)
             break;
-        if (strcmp(name, "\377") != 0) /* that means: the same file as before */
+        if (strcmp(name, "\377") != 0) /* "\377": the same file as before */
             file = utf8_is_clean(name, strlen(name)) ? name : ""; /* V8 may write freed text */
         vec_push(&d->line, ((struct sym_jitdump_line){ address, file, line }));
     }
@@ -82,7 +82,7 @@ static void read_code(struct sym_jitdump *d, struct cursor c, struct pending *p)
     vec_push(&d->code, code);
 }
 
-/* Moved code is found at its new address from then on. */
+/* Moved code is found at its new address from now on. */
 static void read_move(struct sym_jitdump *d, struct cursor c)
 {
     struct sym_jitdump_code code;
@@ -127,7 +127,7 @@ bool sym_jitdump_parse(struct sym_jitdump *d, const unsigned char *data, size_t 
             break;
         if (id == CODE_LOAD)
             read_code(d, body, &p);
-        else if (id == CODE_MOVE && ++moves < 10000) /* each looks through all codes */
+        else if (id == CODE_MOVE && ++moves < 10000) /* each searches all code */
             read_move(d, body);
         else if (id == DEBUG_INFO)
             read_lines(d, body, &p);
@@ -148,7 +148,7 @@ static bool is_dump(const char *base)
     return n > 9 && strncmp(base, "jit-", 4) == 0 && strcmp(base + n - 5, ".dump") == 0;
 }
 
-/* The dump that process PID has mapped, as a path of its own root. */
+/* The path, in its root, of the dump that process PID has mapped. */
 static bool mapped_dump(int64_t pid, char *path, size_t cap)
 {
     char name[64];
@@ -182,20 +182,20 @@ static int open_dump(struct sym_module *m)
     int fd;
 
     if (is_dump(m->base)) {
-        fd = sym_locate_given(m);
-        return fd >= 0 ? fd : sym_locate_fd(m->ask.root, m->ask.path);
+        fd = sym_locate_dup(m);
+        return fd >= 0 ? fd : sym_locate_fd(m->req.root, m->req.path);
     }
     if (!sym_jitmap_is_jit(m))
         return -1;
-    if (!m->ask.is_past && mapped_dump(pid, path, sizeof path) &&
-        (fd = sym_locate_fd(m->ask.root, path)) >= 0)
+    if (!m->req.is_past && mapped_dump(pid, path, sizeof path) &&
+        (fd = sym_locate_fd(m->req.root, path)) >= 0)
         return fd;
     inner = sym_jitmap_ns_pid(m);
     snprintf(path, sizeof path, "/tmp/jit-%lld.dump", inner);
-    if ((fd = sym_locate_fd(m->ask.root, path)) >= 0)
+    if ((fd = sym_locate_fd(m->req.root, path)) >= 0)
         return fd;
     snprintf(path, sizeof path, "/proc/%lld/cwd/jit-%lld.dump", pid, inner);
-    if (!m->ask.is_past && (fd = sym_locate_fd("", path)) >= 0)
+    if (!m->req.is_past && (fd = sym_locate_fd("", path)) >= 0)
         return fd;
     snprintf(path, sizeof path, "/tmp/jit-%lld.dump", pid);
     return sym_locate_fd("", path);
@@ -284,7 +284,7 @@ static const unsigned char *dump_code(void *state, uint64_t address, size_t size
 
 const struct symbolizer symbolizer_jitdump = {
     .name = "jitdump",
-    .about = "compiled code described in jit-PID.dump",
+    .about = "JIT code described in jit-PID.dump",
     .source = SYM_JIT,
     .open = dump_open,
     .close = dump_close,

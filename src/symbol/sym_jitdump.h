@@ -21,7 +21,7 @@ struct sym_jitdump_code {
 };
 
 struct sym_jitdump {
-    VEC(struct sym_jitdump_code) code; /* in order of time */
+    VEC(struct sym_jitdump_code) code; /* in time order */
     VEC(struct sym_jitdump_line) line;
 };
 

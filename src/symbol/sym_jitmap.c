@@ -78,7 +78,7 @@ bool sym_jitmap_read(int fd, struct map *text)
 
 bool sym_jitmap_is_jit(const struct sym_module *m)
 {
-    const char *p = m->ask.path;
+    const char *p = m->req.path;
 
     return sym_jitmap_pid(m) &&
            (!*p || strncmp(p, "//anon", 6) == 0 || strncmp(p, "[anon", 5) == 0 ||
@@ -91,8 +91,8 @@ int64_t sym_jitmap_pid(const struct sym_module *m)
     long long pid = 0;
     int used = 0;
 
-    if (m->ask.pid > 0)
-        return m->ask.pid;
+    if (m->req.pid > 0)
+        return m->req.pid;
     if (sscanf(m->base, "perf-%lld.map%n", &pid, &used) == 1 && used > 0 && !m->base[used])
         return pid;
     return 0;
@@ -104,8 +104,8 @@ int64_t sym_jitmap_ns_pid(const struct sym_module *m)
     long long pid = sym_jitmap_pid(m), inner = pid;
     char *line;
 
-    if (m->ask.ns_pid > 0 || m->ask.is_past)
-        return m->ask.ns_pid > 0 ? m->ask.ns_pid : pid;
+    if (m->req.ns_pid > 0 || m->req.is_past)
+        return m->req.ns_pid > 0 ? m->req.ns_pid : pid;
     snprintf(path, sizeof path, "/proc/%lld/status", pid);
     if (map_read_text(path, text, sizeof text) < 0 || !(line = strstr(text, "\nNSpid:")))
         return pid;
@@ -127,15 +127,15 @@ static bool open_text(struct sym_module *m, struct map *text)
     int fd = -1;
 
     if (strncmp(m->base, "perf-", 5) == 0) {
-        fd = sym_locate_given(m);
+        fd = sym_locate_dup(m);
         if (fd < 0)
-            fd = sym_locate_fd(m->ask.root, m->ask.path);
+            fd = sym_locate_fd(m->req.root, m->req.path);
         if (fd < 0)
-            fd = sym_locate_fd("", m->ask.path);
+            fd = sym_locate_fd("", m->req.path);
     }
     snprintf(path, sizeof path, "/tmp/perf-%lld.map", (long long)sym_jitmap_ns_pid(m));
     if (fd < 0)
-        fd = sym_locate_fd(m->ask.root, path);
+        fd = sym_locate_fd(m->req.root, path);
     if (fd < 0) {
         snprintf(path, sizeof path, "/tmp/perf-%lld.map", (long long)sym_jitmap_pid(m));
         fd = sym_locate_fd("", path);
@@ -161,8 +161,8 @@ static void *jitmap_open(struct sym_module *m)
         return NULL;
     st = mem_zalloc(sizeof *st);
     if (!open_text(m, &st->text)) {
-        sym_module_complain(m, "process %lld left no perf-%lld.map or jitdump that names its code",
-                            (long long)sym_jitmap_pid(m), (long long)sym_jitmap_ns_pid(m));
+        sym_module_set_problem(m, "process %lld wrote no perf-%lld.map or jitdump for its code",
+                               (long long)sym_jitmap_pid(m), (long long)sym_jitmap_ns_pid(m));
         jitmap_close(st);
         return NULL;
     }
@@ -198,7 +198,7 @@ static bool jitmap_find(struct sym_module *m, void *state, uint64_t address)
 
 const struct symbolizer symbolizer_jitmap = {
     .name = "jitmap",
-    .about = "compiled code listed in perf-PID.map",
+    .about = "JIT code listed in perf-PID.map",
     .source = SYM_JIT,
     .open = jitmap_open,
     .close = jitmap_close,

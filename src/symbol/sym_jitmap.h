@@ -19,11 +19,12 @@ struct sym_jitmap_list {
 void sym_jitmap_parse(struct sym_jitmap_list *list, const char *text, size_t size);
 /* Whether M is code generated at run time. */
 bool sym_jitmap_is_jit(const struct sym_module *m);
-/* The process's number in its own pid namespace; the number itself when it has ended. */
+/* The pid in the process's own pid namespace; its pid in ours when it has ended. */
 int64_t sym_jitmap_ns_pid(const struct sym_module *m);
-/* The process M's code belongs to, from the request or from a path .../perf-PID.map; or 0. */
+/* The pid of the process that M's code belongs to, from the request or from a path
+ * .../perf-PID.map; or 0. */
 int64_t sym_jitmap_pid(const struct sym_module *m);
-/* Read all of FD, which is closed.  Not mapped, because the target may truncate the file. */
+/* Read all of FD and close it.  Not mapped, because the target may truncate the file. */
 bool sym_jitmap_read(int fd, struct map *text);
 
 #endif

@@ -1,8 +1,8 @@
 /* sym_kallsyms.c - the running kernel and its modules, from /proc/kallsyms.
  *
  * The kernel needs about 70 ms to print the list, and the list changes only with a boot or a
- * module.  Therefore it is cached, sorted and reduced to functions, under a key made of the boot id
- * and /proc/modules.  Only the running kernel is symbolized; another build id gets no answer.
+ * module.  Therefore it is cached, sorted and reduced to functions, under a key computed from the
+ * boot id and /proc/modules.  Only the running kernel is symbolized, not one with another build id.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct kernel_state {
     struct sym_table table;
 };
 
-/* One line: "ffffffff81000000 T name\t[module]".  False when it is not a function's. */
+/* One line: "ffffffff81000000 T name\t[module]".  False when it is not a function. */
 static bool read_line(const char *p, const char *end, uint64_t *address, const char **name,
                       size_t *n)
 {
@@ -97,7 +97,7 @@ static uint64_t list_key(void)
     if (map_open(&modules, "/proc/modules", NULL) == 0) {
         const char *p = (const char *)modules.data, *end = p + modules.size;
 
-        while (p && p < end) { /* names only: the use counts beside them change all the time */
+        while (p && p < end) { /* names only: the use counts next to them change constantly */
             const char *stop = memchr(p, ' ', (size_t)(end - p));
 
             key = hash_pair(key, hash_bytes(p, stop ? (size_t)(stop - p) : 0));
@@ -165,7 +165,7 @@ static bool read_list(struct kernel_state *st, struct sym_module *m)
     bool visible;
 
     if (map_open(&list, "/proc/kallsyms", NULL) < 0) {
-        sym_module_complain(m, "cannot read kernel symbols from /proc/kallsyms");
+        sym_module_set_problem(m, "cannot read kernel symbols from /proc/kallsyms");
         return false;
     }
     visible = sym_kallsyms_parse(&st->table, &st->text, (const char *)list.data, list.size);
@@ -173,7 +173,7 @@ static bool read_list(struct kernel_state *st, struct sym_module *m)
     st->names = (const char *)st->text.data;
     st->names_size = st->text.n;
     if (!visible)
-        sym_module_complain(m, "the kernel hides its addresses from this user "
+        sym_module_set_problem(m, "the kernel hides its addresses from this user "
                                "(kernel.kptr_restrict, kernel.perf_event_paranoid)");
     return visible;
 }
@@ -194,13 +194,13 @@ static bool is_running_kernel(struct sym_module *m)
     struct map notes = { 0 };
     bool same;
 
-    if (m->ask.build_id_size == 0 || strncmp(m->ask.path, "[kernel", 7) != 0 ||
+    if (m->req.build_id_size == 0 || strncmp(m->req.path, "[kernel", 7) != 0 ||
         map_open(&notes, "/sys/kernel/notes", NULL) < 0)
         return true;
-    same = memmem(notes.data, notes.size, m->ask.build_id, m->ask.build_id_size) != NULL;
+    same = memmem(notes.data, notes.size, m->req.build_id, m->req.build_id_size) != NULL;
     map_close(&notes);
     if (!same)
-        sym_module_complain(m, "the recording is from another kernel");
+        sym_module_set_problem(m, "the recording is from another kernel");
     return same;
 }
 
@@ -222,7 +222,7 @@ static void *kernel_open(struct sym_module *m)
     struct kernel_state *st;
     char path[4096] = "";
 
-    if (!is_kernel(m->ask.path) || !is_running_kernel(m))
+    if (!is_kernel(m->req.path) || !is_running_kernel(m))
         return NULL;
     st = mem_zalloc(sizeof *st);
     if (!cache_path(path, sizeof path) || !read_cache(st, path)) {

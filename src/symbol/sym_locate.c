@@ -56,17 +56,17 @@ int sym_locate_fd(const char *root, const char *path)
     return -1;
 }
 
-int sym_locate_given(const struct sym_module *m)
+int sym_locate_dup(const struct sym_module *m)
 {
-    return m->ask.file > 0 ? fcntl(m->ask.file, F_DUPFD_CLOEXEC, 3) : -1;
+    return m->req.file > 0 ? fcntl(m->req.file, F_DUPFD_CLOEXEC, 3) : -1;
 }
 
-/* If the process has ended, its root cannot be entered; ours is the best guess. */
+/* If the process has ended, its root cannot be entered: try ours. */
 static int open_for(const struct sym_module *m, const char *path)
 {
-    int fd = sym_locate_fd(m->ask.root, path);
+    int fd = sym_locate_fd(m->req.root, path);
 
-    if (fd < 0 && *m->ask.root && access(m->ask.root, X_OK) < 0)
+    if (fd < 0 && *m->req.root && access(m->req.root, X_OK) < 0)
         fd = sym_locate_fd("", path);
     return fd;
 }
@@ -80,12 +80,13 @@ static struct sym_image *check_id(struct sym_module *m, struct sym_image *im)
 {
     char was[2 * SYM_BUILD_ID_MAX + 1], is[2 * SYM_BUILD_ID_MAX + 1];
 
-    if (!im || !m->ask.build_id_size || same_id(im, m->ask.build_id, m->ask.build_id_size))
+    if (!im || !m->req.build_id_size || same_id(im, m->req.build_id, m->req.build_id_size))
         return im;
-    sym_locate_hex(was, m->ask.build_id, m->ask.build_id_size);
+    sym_locate_hex(was, m->req.build_id, m->req.build_id_size);
     sym_locate_hex(is, im->build_id, im->build_id_size);
-    sym_module_complain(m, "%s was replaced after the recording (build id %.12s then, %.12s now)",
-                        m->ask.path, was, *is ? is : "none");
+    sym_module_set_problem(m,
+                           "%s was replaced after the recording (build id %.12s then, %.12s now)",
+                           m->req.path, was, *is ? is : "none");
     sym_image_close(im);
     return NULL;
 }
@@ -96,31 +97,31 @@ struct sym_image *sym_locate_file(struct sym_module *m)
     struct sym_image *im;
     int fd;
 
-    if (strncmp(m->ask.path, "[vdso]", 6) == 0) {
+    if (strncmp(m->req.path, "[vdso]", 6) == 0) {
         im = sym_image_open_vdso(&e);
     } else {
-        fd = sym_locate_given(m);
+        fd = sym_locate_dup(m);
         if (fd < 0)
-            fd = open_for(m, m->ask.path);
+            fd = open_for(m, m->req.path);
         if (fd < 0) {
-            sym_module_complain(m, "%s cannot be read: %s", m->ask.path, strerror(errno));
+            sym_module_set_problem(m, "%s cannot be read: %s", m->req.path, strerror(errno));
             return NULL;
         }
-        im = sym_image_open_fd(fd, m->ask.path, &e);
+        im = sym_image_open_fd(fd, m->req.path, &e);
     }
     if (!im)
-        sym_module_complain(m, "%s", e.msg);
+        sym_module_set_problem(m, "%s", e.msg);
     return check_id(m, im);
 }
 
-struct wanted { /* what makes a debug file the right one */
+struct wanted { /* what a debug file must match */
     const uint8_t *id;
     size_t id_size;
     uint32_t crc;
     bool has_crc;
 };
 
-static struct sym_image *take_if_right(int fd, const char *path, const struct wanted *w)
+static struct sym_image *open_if_matching(int fd, const char *path, const struct wanted *w)
 {
     struct sym_image *im = fd >= 0 ? sym_image_open_fd(fd, path, NULL) : NULL;
     bool right;
@@ -146,9 +147,9 @@ static struct sym_image *by_build_id(struct sym_module *m, const struct wanted *
         return NULL;
     sym_locate_hex(hex, w->id, w->id_size);
     snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
-    im = take_if_right(sym_locate_fd(m->ask.root, path), path, w);
-    if (!im && *m->ask.root)
-        im = take_if_right(sym_locate_fd("", path), path, w);
+    im = open_if_matching(sym_locate_fd(m->req.root, path), path, w);
+    if (!im && *m->req.root)
+        im = open_if_matching(sym_locate_fd("", path), path, w);
     return im;
 }
 
@@ -158,8 +159,8 @@ static struct sym_image *by_debuglink(struct sym_module *m, const char *link,
     static const struct {
         const char *before, *below;
     } places[] = { { "", "" }, { "", ".debug/" }, { "/usr/lib/debug", "" } };
-    const char *slash = strrchr(m->ask.path, '/');
-    int folder = slash ? (int)(slash - m->ask.path) + 1 : 0;
+    const char *slash = strrchr(m->req.path, '/');
+    int folder = slash ? (int)(slash - m->req.path) + 1 : 0;
     struct stat own, st;
 
     if (!link || fstat(m->file->fd, &own) < 0)
@@ -169,7 +170,7 @@ static struct sym_image *by_debuglink(struct sym_module *m, const char *link,
         struct sym_image *im;
         int fd;
 
-        if (snprintf(path, sizeof path, "%s%.*s%s%s", places[i].before, folder, m->ask.path,
+        if (snprintf(path, sizeof path, "%s%.*s%s%s", places[i].before, folder, m->req.path,
                      places[i].below, link) >= (int)sizeof path)
             continue;
         fd = open_for(m, path);
@@ -178,7 +179,7 @@ static struct sym_image *by_debuglink(struct sym_module *m, const char *link,
             close(fd);
             continue;
         }
-        im = take_if_right(fd, path, w);
+        im = open_if_matching(fd, path, w);
         if (im)
             return im;
     }
@@ -187,7 +188,7 @@ static struct sym_image *by_debuglink(struct sym_module *m, const char *link,
 
 struct sym_image *sym_locate_debug(struct sym_module *m)
 {
-    struct wanted w = { m->ask.build_id, m->ask.build_id_size, 0, false };
+    struct wanted w = { m->req.build_id, m->req.build_id_size, 0, false };
     struct sym_image *im;
     const char *link = NULL, *fetched;
 
@@ -204,7 +205,7 @@ struct sym_image *sym_locate_debug(struct sym_module *m)
         return im;
     fetched = sym_debuginfod_cached(w.id, w.id_size);
     if (fetched)
-        im = take_if_right(sym_locate_fd("", fetched), fetched, &w);
+        im = open_if_matching(sym_locate_fd("", fetched), fetched, &w);
     else
         sym_debuginfod_want(w.id, w.id_size);
     return im;

@@ -40,17 +40,17 @@ struct sym_module *sym_module_open(const struct sym_request *r)
     struct sym_module *m = mem_zalloc(sizeof *m);
     const char *slash, *root = r->root ? r->root : "";
 
-    m->ask = *r;
-    m->ask.path = clean_path(&m->arena, r->path ? r->path : "");
-    m->ask.root = arena_strndup(&m->arena, root, strlen(root));
+    m->req = *r;
+    m->req.path = clean_path(&m->arena, r->path ? r->path : "");
+    m->req.root = arena_strndup(&m->arena, root, strlen(root));
     if (!r->build_id || r->build_id_size > SYM_BUILD_ID_MAX)
-        m->ask.build_id_size = 0;
-    m->ask.build_id = m->ask.build_id_size
+        m->req.build_id_size = 0;
+    m->req.build_id = m->req.build_id_size
                           ? (uint8_t *)arena_strndup(&m->arena, (const char *)r->build_id,
                                                      r->build_id_size)
                           : NULL;
-    slash = strrchr(m->ask.path, '/');
-    m->base = slash && slash[1] ? slash + 1 : m->ask.path;
+    slash = strrchr(m->req.path, '/');
+    m->base = slash && slash[1] ? slash + 1 : m->req.path;
     return m;
 }
 
@@ -62,7 +62,7 @@ struct sym_module *sym_module_open_memory(const void *image, size_t size, const 
     m->looked = m->looked_debug = true;
     m->file = sym_image_open_memory(image, size, false, path, &e);
     if (!m->file)
-        sym_module_complain(m, "%s", e.msg);
+        sym_module_set_problem(m, "%s", e.msg);
     return m;
 }
 
@@ -80,7 +80,7 @@ void sym_module_close(struct sym_module *m)
     free(m);
 }
 
-void sym_module_complain(struct sym_module *m, const char *fmt, ...)
+void sym_module_set_problem(struct sym_module *m, const char *fmt, ...)
 {
     va_list ap;
 
@@ -93,7 +93,7 @@ void sym_module_complain(struct sym_module *m, const char *fmt, ...)
 
 bool sym_module_is_file(const struct sym_module *m)
 {
-    const char *p = m->ask.path;
+    const char *p = m->req.path;
 
     return p[0] == '/' ? strncmp(p, "//anon", 6) != 0 : strncmp(p, "[vdso]", 6) == 0 ||
            (p[0] && p[0] != '[');

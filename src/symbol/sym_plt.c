@@ -1,6 +1,6 @@
-/* sym_plt.c - linkage entries: `malloc@plt`.  An entry jumps through a slot of the global offset
- * table; the relocation of that slot names the function. x86-64; entries of other machines fall
- * through to the next symbolizer.  SPDX-License-Identifier: Apache-2.0 */
+/* sym_plt.c - PLT entries: `malloc@plt`.  An entry jumps through a slot of the global offset
+ * table; the relocation of that slot names the function. x86-64; for other machines the next
+ * symbolizer is tried.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct plt_state {
         uint64_t start, end;
     } part[4];
     size_t n_parts;
-    bool read; /* the relocations, which a big library has many of */
+    bool read; /* the relocations were read; a large library has many */
 };
 
 static void add_slots(struct plt_state *st, Elf_Data *rela, Elf_Data *syms)
@@ -98,7 +98,7 @@ static void *plt_open(struct sym_module *m)
     return NULL;
 }
 
-/* The slot an entry at START jumps through: ff 25 and a distance from the next instruction. */
+/* The slot that the entry at START jumps through: ff 25, offset from the next instruction. */
 static uint64_t slot_of(struct sym_image *im, uint64_t start)
 {
     const unsigned char *p = sym_image_code(im, start, ENTRY);
@@ -154,7 +154,7 @@ static bool plt_find(struct sym_module *m, void *state, uint64_t address)
 
 const struct symbolizer symbolizer_plt = {
     .name = "plt",
-    .about = "linkage entries",
+    .about = "PLT entries",
     .source = SYM_DYNSYM,
     .open = plt_open,
     .close = plt_close,

@@ -127,7 +127,7 @@ static struct location location_of(struct sym_resolve *s, uint32_t module,
         .line = l->decl_line,
         .module = module,
     };
-    /* A line of another file (an included list, a macro's) would be read as one of this. */
+    /* A line of another file (an included list, a macro) would be taken for a line of this one. */
     bool same = file && l->file && (file == l->file || strcmp(file, l->file) == 0);
 
     return (struct location){ intern_function(s->in, &f), same ? l->line : 0 };
@@ -149,7 +149,7 @@ static struct location unnamed(struct sym_resolve *s, uint32_t module)
     return (struct location){ intern_function(s->in, &f), 0 };
 }
 
-/* The source of PLACE in MODULE, into CHAIN (SYM_CHAIN_MAX of them); 0 when the module has none. */
+/* Store the functions at PLACE of MODULE in CHAIN (SYM_CHAIN_MAX entries); 0 if there are none. */
 static size_t chain_at(struct sym_resolve *s, uint32_t module, uint64_t place,
                        struct location *chain)
 {
@@ -200,14 +200,14 @@ void sym_resolve_line(struct sym_resolve *s, const struct line_row *row)
         sink_line(s->in->out, row, chain, n);
 }
 
-struct asked {
+struct lookup {
     uint64_t address;
     uint32_t module, frame;
 };
 
 static int by_place(const void *a, const void *b)
 {
-    const struct asked *x = a, *y = b;
+    const struct lookup *x = a, *y = b;
 
     if (x->module != y->module)
         return x->module < y->module ? -1 : 1;
@@ -216,23 +216,23 @@ static int by_place(const void *a, const void *b)
     return x->frame < y->frame ? -1 : 1;
 }
 
-struct answer {
+struct result {
     uint32_t first, n;
 };
 
 /* Look up in address order, in which neighbors share units, tables and name prefixes.  Write in
- * frame order, which gives the smallest file. */
+ * frame order, which makes the file smallest. */
 void sym_resolve_run(struct sym_resolve *s)
 {
     uint32_t from = s->frames_done;
-    VEC(struct asked) all = { 0 };
+    VEC(struct lookup) all = { 0 };
     VEC(struct location) pool = { 0 };
-    struct answer *answer = mem_zalloc((s->in->frame.n - from + 1) * sizeof *answer);
+    struct result *result = mem_zalloc((s->in->frame.n - from + 1) * sizeof *result);
 
     for (; s->frames_done < s->in->frame.n; s->frames_done++) {
         const struct frame *f = &s->in->frame.v[s->frames_done];
 
-        vec_push(&all, ((struct asked){ f->address, f->module, s->frames_done + 1 }));
+        vec_push(&all, ((struct lookup){ f->address, f->module, s->frames_done + 1 }));
     }
     if (all.n)
         qsort(all.v, all.n, sizeof *all.v, by_place);
@@ -241,14 +241,14 @@ void sym_resolve_run(struct sym_resolve *s)
 
         vec_reserve(&pool, pool.n + SYM_CHAIN_MAX);
         n = chain_of(s, all.v[i].frame, pool.v + pool.n);
-        answer[all.v[i].frame - from - 1] = (struct answer){ (uint32_t)pool.n, (uint32_t)n };
+        result[all.v[i].frame - from - 1] = (struct result){ (uint32_t)pool.n, (uint32_t)n };
         pool.n += n;
     }
     for (uint32_t i = 0; i < all.n; i++)
-        send_chain(s, from + i + 1, pool.v + answer[i].first, answer[i].n);
+        send_chain(s, from + i + 1, pool.v + result[i].first, result[i].n);
     vec_release(&all);
     vec_release(&pool);
-    free(answer);
+    free(result);
 }
 
 static uint32_t fact_id(struct sym_resolve *s, const char *text)

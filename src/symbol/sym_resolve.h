@@ -2,7 +2,7 @@
  *
  *     struct sym_resolve s;
  *     sym_resolve_init(&s, &intern);
- *     sym_resolve_where(&s, module, "/proc/PID/root", pid, ns_pid);   // where it is known
+ *     sym_resolve_where(&s, module, "/proc/PID/root", pid, ns_pid);   // if known
  *     sym_resolve_run(&s);             // defines functions, resolves frames
  *     sym_resolve_release(&s);
  *
@@ -16,14 +16,14 @@
 #include "symbol/symbol.h"
 
 struct sym_resolve_module {
-    struct sym_module *open; /* NULL until one of its frames is asked about */
+    struct sym_module *open; /* NULL until one of its frames is looked up */
     const char *root;        /* in the resolver's arena; NULL is "" */
     int64_t pid, ns_pid;
     int file;
     bool quick;
-    uint64_t frames;    /* places asked about */
+    uint64_t frames;    /* addresses looked up */
     uint64_t unnamed;   /* of those, without any name */
-    uint64_t by_start;  /* of those, named only by where the function begins */
+    uint64_t by_start;  /* of those, named only by the start of the function */
 };
 
 struct sym_resolve {
@@ -38,21 +38,21 @@ struct sym_resolve {
 
 void sym_resolve_init(struct sym_resolve *s, struct intern *in);
 void sym_resolve_release(struct sym_resolve *s);
-/* Where MODULE's process lives; the last call for a module counts. */
+/* Set root and pids of MODULE's process; the last call for a module wins. */
 void sym_resolve_where(struct sym_resolve *s, uint32_t module, const char *root, int64_t pid,
                        int64_t ns_pid);
-/* FILE is MODULE's own, open until the resolver is released. */
+/* Use FILE for MODULE; it must stay open until the resolver is released. */
 void sym_resolve_file(struct sym_resolve *s, uint32_t module, int file);
-/* OPEN is MODULE, opened already; the resolver closes it. */
+/* Use OPEN, already opened, for MODULE; the resolver closes it. */
 void sym_resolve_opened(struct sym_resolve *s, uint32_t module, struct sym_module *open);
 /* Do not decompress the debug information of MODULE: function names suffice. */
 void sym_resolve_quick(struct sym_resolve *s, uint32_t module);
 /* Resolve every frame defined since the last call. */
 void sym_resolve_run(struct sym_resolve *s);
-/* Send ROW of the line table with the source functions it stands for. */
+/* Write ROW of the line table with the source functions at its address. */
 void sym_resolve_line(struct sym_resolve *s, const struct line_row *row);
 /* Write the source of each module's names, problems and advice; once, after the last run.  Advice
- * is given only for modules with unnamed addresses. */
+ * is written only for modules with unnamed addresses. */
 void sym_resolve_modules(struct sym_resolve *s);
 const struct sym_resolve_module *sym_resolve_facts(const struct sym_resolve *s, uint32_t module);
 

@@ -7,7 +7,7 @@
 
 #include "base/search.h"
 
-enum { BACK_MAX = 256 }; /* how far to look for a range that reaches over its successors */
+enum { BACK_MAX = 256 }; /* how far to search back for a range that contains its successors */
 
 static bool is_sorted(const struct sym_table *t, uint64_t *differing)
 {
@@ -27,7 +27,7 @@ static bool is_sorted(const struct sym_table *t, uint64_t *differing)
 }
 
 /* Radix sort by start, a byte at a time, skipping bytes that are the same everywhere: four
- * times as fast as qsort on the symbol table of a big library.  Stable. */
+ * times as fast as qsort on the symbol table of a large library.  Stable. */
 static void sort(struct sym_table *t)
 {
     struct sym_entry *from = t->entry.v, *to;
@@ -133,7 +133,7 @@ static void add_piece(struct sym_table *t, struct sym_entry e)
         sym_table_add(t, e);
 }
 
-/* Sweep over the addresses; entries are told apart by their place in ADDED, its order. */
+/* Sweep over the addresses; the name of an entry in SORTED is its index in ADDED. */
 static void cut_layers(struct sym_table *t, const struct sym_entry *added,
                        const struct sym_entry *sorted, size_t n)
 {

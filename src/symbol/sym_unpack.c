@@ -25,7 +25,7 @@ static const char *const kinds[] = {
 };
 enum { KINDS = ARRAY_LEN(kinds) };
 
-/* Append section D, a compression header and packed bytes, to ELF. */
+/* Append section D, a compression header and compressed bytes, to ELF. */
 static bool inflate_section(struct buf *elf, const Elf_Data *d)
 {
     Elf64_Chdr ch;
@@ -144,7 +144,7 @@ static bool read_kept(struct buf *elf, const char *path)
     if (map_open(&m, path, NULL) < 0)
         return false;
     n = ZSTD_getFrameContentSize(m.data, m.size);
-    if (n > 0 && n < unpacked_max) { /* also leaves out zstd's two error values */
+    if (n > 0 && n < unpacked_max) { /* also excludes zstd's two error values */
         buf_reserve(elf, n);
         done = ZSTD_decompress(elf->data, n, m.data, m.size) == n;
         elf->n = done ? n : 0;

@@ -54,18 +54,18 @@ struct sym_module;
 /* Never fails: a module that cannot be read returns SYM_NONE and a problem.  R and its strings are
  * copied. */
 struct sym_module *sym_module_open(const struct sym_request *r);
-/* The same over the bytes of an ELF file, which must outlive the module. */
+/* The same for the bytes of an ELF file, which must outlive the module. */
 struct sym_module *sym_module_open_memory(const void *image, size_t size, const char *path);
 void sym_module_close(struct sym_module *m);
 /* The best kind of names this module has. */
 enum sym_source sym_module_source(struct sym_module *m);
-/* "" or a sentence; complete once an address or the source was asked for. */
+/* "" or a sentence; complete after the first lookup or sym_module_source(). */
 const char *sym_module_problem(struct sym_module *m);
 /* Advice on packages and debuginfod for better names; "" if none is needed. */
 const char *sym_module_advice(struct sym_module *m);
 
 /* Functions at ADDRESS (file virtual address; for return addresses the caller passes
- * address - 1).  Returns the number of entries in *CHAIN, 0 when nothing is known.  *CHAIN is
+ * address - 1).  Returns the number of entries in *CHAIN, 0 when nothing is found.  *CHAIN is
  * valid until the next call on M. */
 size_t sym_module_find(struct sym_module *m, uint64_t address, const struct sym_line **chain);
 /* Code bytes of [ADDRESS, ADDRESS+SIZE) from the file, or NULL. */

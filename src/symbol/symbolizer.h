@@ -1,7 +1,7 @@
-/* symbolizer.h - the interface of symbolizers, and what they may use of their module.
+/* symbolizer.h - the interface of symbolizers, and the parts of a module that they may use.
  *
  * To add one: write sym_x.c with `const struct symbolizer symbolizer_x`, and put SYMBOLIZER(x) in
- * symbolizers.def.  They are tried in that order; the first with an answer wins.
+ * symbolizers.def.  They are tried in that order; the first that finds a name wins.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYMBOLIZER_H
 #define FATHOM_SYMBOL_SYMBOLIZER_H
@@ -13,23 +13,23 @@
 enum { SYMBOLIZERS_MAX = 16, SYM_CHAIN_MAX = 256 };
 
 struct sym_module {
-    struct arena arena; /* texts of answers */
-    struct sym_request ask;
+    struct arena arena; /* strings of results */
+    struct sym_request req;
     const char *base; /* last part of the path */
     char problem[400];
     char advice[400];
     bool looked, looked_debug, advised;
-    struct sym_image *file;  /* the module itself, when it is there and the right one */
+    struct sym_image *file;  /* the module itself, if it exists and its build id matches */
     struct sym_image *debug; /* its separate debug file, or NULL */
     VEC(struct sym_line) chain;
     bool opened[SYMBOLIZERS_MAX];
-    void *state[SYMBOLIZERS_MAX]; /* NULL: has nothing for this module */
+    void *state[SYMBOLIZERS_MAX]; /* NULL: no data for this module */
 };
 
 struct symbolizer {
     const char *name, *about;
-    enum sym_source source; /* of its answers, at best */
-    /* Called once, when first asked.  Returns state for the calls below, or NULL. */
+    enum sym_source source; /* best source of its names */
+    /* Called once, at the first lookup.  Returns state for the calls below, or NULL. */
     void *(*open)(struct sym_module *m);
     void (*close)(void *state);
     /* Add the functions at ADDRESS to m->chain and return true, or false. */
@@ -40,20 +40,20 @@ struct symbolizer {
 };
 extern const struct symbolizer *const symbolizers[]; /* ends with NULL */
 
-/* The module's own file (NULL: m->problem says why) and its debug file (often NULL). */
+/* The module's own file (NULL: see m->problem) and its debug file (often NULL). */
 struct sym_image *sym_module_file(struct sym_module *m);
 struct sym_image *sym_module_debug(struct sym_module *m);
 /* State of another symbolizer of the same module, or NULL. */
 void *sym_module_state(struct sym_module *m, const struct symbolizer *s);
 /* Record a problem, unless one is recorded. */
-void sym_module_complain(struct sym_module *m, const char *fmt, ...)
+void sym_module_set_problem(struct sym_module *m, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 bool sym_module_is_file(const struct sym_module *m); /* not "[kernel]", "[jit]" or nothing */
-/* NAME demangled, kept in the module; *LINKAGE is NAME when that differs, else NULL. */
+/* NAME demangled, stored in the module; *LINKAGE is NAME if that differs, else NULL. */
 const char *sym_module_name(struct sym_module *m, const char *name, const char **linkage);
-/* Where functions begin by .eh_frame_hdr, sorted; NULL and 0 when it has none. */
+/* Sorted starts of functions from .eh_frame_hdr; NULL and 0 when there is none. */
 const uint64_t *sym_ehframe_starts(struct sym_module *m, size_t *n);
-/* A line of the chain to fill. */
+/* Append an entry to the chain, for the caller to fill. */
 struct sym_line *sym_module_add(struct sym_module *m);
 
 #define SYMBOLIZER(id) extern const struct symbolizer symbolizer_##id;
