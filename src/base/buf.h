@@ -1,4 +1,4 @@
-/* buf.h - a growable run of bytes, and little-endian and LEB128 writers over it.
+/* buf.h - a growable byte buffer, with little-endian and LEB128 writers.
  * Start from {0}; buf_release frees.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_BUF_H
 #define FATHOM_BASE_BUF_H
@@ -71,7 +71,7 @@ static inline void buf_uleb(struct buf *b, uint64_t x)
     b->n += leb_put(b->data + b->n, x);
 }
 
-/* The same of a zigzag number. */
+/* Zigzag LEB128. */
 static inline void buf_zig(struct buf *b, int64_t x)
 {
     buf_uleb(b, leb_zigzag(x));

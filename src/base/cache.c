@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-/* Tables of a whole desktop's libraries are 100 MB; symbols of a few kernels 10 MB. */
+/* The tables of all libraries of a desktop take 100 MB; the symbols of a few kernels 10 MB. */
 enum { FOLDER_MAX = 256 << 20 };
 
 struct kept {

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The folder for NAME, e.g. ~/.cache/fathom/unwind; "" when there is none (no HOME).
+/* The directory for NAME, e.g. ~/.cache/fathom/unwind; "" when there is none (no HOME).
  * FATHOM_CACHE overrides.  Does not create it. */
 void cache_dir(char *path, size_t cap, const char *name);
-/* Store DATA as PATH in such a directory. A failure only costs time in the next run. */
+/* Store DATA as PATH in that directory. A failure only costs time in the next run. */
 void cache_store(const char *path, const void *data, size_t n);
 /* Remove the least recently used files of FOLDER until at most MOST bytes remain.  Returns the
  * number of files removed. */

@@ -1,6 +1,6 @@
 /* cursor.h - bounds-checked reading of untrusted bytes.
- * After the first read past the end every read yields 0 and failed stays set, so parsers
- * read straight through and check once.  No allocation, no locks: fit for target code.
+ * After the first read past the end every read returns 0 and failed stays set, so parsers
+ * check it once at the end.  No allocation, no locks: safe in target code.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_CURSOR_H
 #define FATHOM_BASE_CURSOR_H
@@ -19,7 +19,7 @@ static inline struct cursor cursor_of(const void *data, size_t n)
 {
     const unsigned char *p = data;
 
-    return (struct cursor){ p, n ? p + n : p, false }; /* to NULL not even 0 may be added */
+    return (struct cursor){ p, n ? p + n : p, false }; /* NULL + 0 is undefined */
 }
 
 static inline size_t cur_left(const struct cursor *c)
@@ -46,7 +46,7 @@ static inline void cur_skip(struct cursor *c, size_t n)
     (void)cur_bytes(c, n);
 }
 
-/* A cursor over the next N bytes, which are skipped here. */
+/* Return a cursor over the next N bytes and skip them. */
 static inline struct cursor cur_sub(struct cursor *c, size_t n)
 {
     const unsigned char *p = cur_bytes(c, n);
@@ -71,7 +71,7 @@ CURSOR_READ_(cur_u32, uint32_t)
 CURSOR_READ_(cur_u64, uint64_t)
 #undef CURSOR_READ_
 
-/* Unsigned LEB128; one of more than 64 bits or ten bytes is a failure. */
+/* Unsigned LEB128; fails on more than 64 bits or ten bytes. */
 static inline uint64_t cur_uleb(struct cursor *c)
 {
     uint64_t x = 0;

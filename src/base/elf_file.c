@@ -48,7 +48,7 @@ static void read_notes(struct elf_file *f, const Elf64_Phdr *ph)
 
         if (name_size > sizeof bytes || desc_size > sizeof bytes)
             return;
-        /* The header has 12 bytes, so that name and header together are what is aligned. */
+        /* The header has 12 bytes, and header and name together are aligned. */
         name = cur_bytes(&c, ((name_size + 12 + align) & ~align) - 12);
         desc = cur_bytes(&c, desc_size);
         if (c.failed)
@@ -159,7 +159,7 @@ uint64_t elf_file_address(const struct elf_file *f, uint64_t offset)
         if (offset < low || offset >= s->offset + s->size)
             continue;
         found = s->address - s->offset + offset;
-        if (s->exec) /* segments may share a page of the file: the code is meant */
+        if (s->exec) /* segments may share a page of the file: prefer code */
             return found;
     }
     return found;

@@ -1,6 +1,6 @@
 /* elf_file.h - the headers of an untrusted 64-bit little-endian ELF file, in memory or behind a
  * file descriptor: machine, segments, sections, build id.  A file is read, not mapped, because it
- * may be truncated meanwhile.  No allocation: fit for target code.
+ * may be truncated at any time.  No allocation: safe in target code.
  * Names, lines and DWARF are read with elfutils instead (symbol/sym_image.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_ELF_FILE_H
@@ -19,7 +19,7 @@ struct elf_segment {
 };
 
 struct elf_section {
-    char name[ELF_FILE_NAME]; /* cut when longer */
+    char name[ELF_FILE_NAME]; /* truncated when longer */
     uint32_t type;
     uint64_t flags, address, offset, size;
 };
@@ -28,7 +28,7 @@ struct elf_file {
     const unsigned char *image; /* NULL: read through fd */
     int fd;
     uint64_t size;
-    bool truncated;   /* a read came short: the file has changed meanwhile */
+    bool truncated;   /* a read was short: the file has changed */
     uint16_t machine; /* EM_* */
     struct elf_segment segment[ELF_FILE_SEGMENTS]; /* PT_LOAD */
     size_t n_segments;
@@ -44,15 +44,15 @@ struct elf_file {
 bool elf_file_read(struct elf_file *f, int fd);
 bool elf_file_read_image(struct elf_file *f, const void *image, uint64_t size);
 
-/* Copy N bytes at OFFSET; false when the file does not hold them. */
+/* Copy N bytes at OFFSET; false when the file does not contain them. */
 bool elf_file_bytes(struct elf_file *f, uint64_t offset, uint64_t n, void *to);
 /* Section NUMBER, below f->n_sections; false when its header cannot be read. */
 bool elf_file_section(struct elf_file *f, unsigned number, struct elf_section *s);
 
-/* Virtual address of the byte at file OFFSET; OFFSET itself when no segment holds it. */
+/* Virtual address of the byte at file OFFSET; OFFSET itself when no segment contains it. */
 uint64_t elf_file_address(const struct elf_file *f, uint64_t offset);
 
-/* The vDSO of this process, which is every process's; NULL when there is none. */
+/* The vDSO of this process, the same in every process; NULL when there is none. */
 const void *elf_file_vdso(size_t *size);
 
 #endif

@@ -1,5 +1,5 @@
-/* err.h - how a fallible function reports an error.  The caller owns the struct and zeroes it; the
- * first cause is kept, context is added on the way up.  Only cli/ prints one.
+/* err.h - the error that a fallible function reports.  The caller owns the struct and zeroes it.
+ * The first error is kept, and callers add context.  Only cli/ prints errors.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_ERR_H
 #define FATHOM_BASE_ERR_H
@@ -8,10 +8,10 @@ enum err_code {
     ERR_NONE,
     ERR_SYSTEM,   /* a system call failed; sys holds its errno */
     ERR_FORMAT,   /* input is not what it claims to be */
-    ERR_LIMIT,    /* input asks for more than we give */
+    ERR_LIMIT,    /* input exceeds a limit */
     ERR_REFUSED,  /* a permission is missing */
-    ERR_MISSING,  /* something asked for does not exist */
-    ERR_USAGE,    /* the command line is wrong */
+    ERR_MISSING,  /* a requested item does not exist */
+    ERR_USAGE,    /* the command line is invalid */
 };
 
 struct err {
@@ -28,7 +28,7 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 int err_sys(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Put "FMT: " before the message.  Always returns -1. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Add what the user can do, unless a hint is set. */
+/* Set the hint, unless one is set. */
 void err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

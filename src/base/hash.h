@@ -5,7 +5,7 @@
  *         if (items[id] equals the key) return id;
  *     index_add(&ix, h, new_id);
  *
- * Ids are from 1; 0 means none.  Start from {0}.  SPDX-License-Identifier: Apache-2.0 */
+ * Ids start at 1; 0 means none.  Start from {0}.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_HASH_H
 #define FATHOM_BASE_HASH_H
 
@@ -41,7 +41,7 @@ static inline uint64_t hash_bytes(const void *data, size_t n)
     }
     word = 0;
     if (n && whole >= 8)
-        memcpy(&word, p + n - 8, 8); /* the last word, overlapping: no copy of varying size */
+        memcpy(&word, p + n - 8, 8); /* the last word, overlapping: no variable-size copy */
     else if (n)
         memcpy(&word, p, n);
     return hash_u64(h ^ word);

@@ -1,4 +1,4 @@
-/* leb.h - writing LEB128 numbers into room the caller has.  No memory, no failure: also used
+/* leb.h - write LEB128 numbers to memory of the caller.  Does not allocate or fail: also used
  * inside profiled programs.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_LEB_H
 #define FATHOM_BASE_LEB_H
@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LEB_MAX = 10 }; /* bytes a number takes at most */
+enum { LEB_MAX = 10 }; /* largest number of bytes */
 
-/* Returns how many bytes were written. */
+/* Returns the number of bytes written. */
 static inline size_t leb_put(unsigned char *to, uint64_t x)
 {
     size_t n = 0;

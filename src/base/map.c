@@ -38,7 +38,7 @@ static int read_all(struct map *m, int fd, struct err *e)
         b.n += (size_t)got;
         if (b.n > MOST_BYTES) {
             buf_release(&b);
-            return err_set(e, ERR_LIMIT, "a pipe or device gave more than 4 GiB");
+            return err_set(e, ERR_LIMIT, "input from a pipe or device exceeds 4 GiB");
         }
     }
     m->data = b.data;

@@ -1,5 +1,5 @@
-/* map.h - a whole file as bytes: mapped when it is a regular file, read when it is not
- * (pipe, standard input, /proc).  Start from {0}; map_close accepts a zeroed struct.
+/* map.h - the contents of a file: mapped if it is a regular file, otherwise read (pipe, standard
+ * input, /proc).  Start from {0}; map_close accepts a zeroed struct.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_MAP_H
 #define FATHOM_BASE_MAP_H
@@ -21,13 +21,13 @@ int map_open(struct map *m, const char *path, struct err *e);
 int map_fd(struct map *m, int fd, struct err *e); /* does not close FD */
 void map_close(struct map *m);
 
-/* A small text file such as /proc/sys/...: its first CAP-1 bytes, NUL-terminated, trailing
- * newline cut.  Returns the length, or -1 with "" in TEXT. */
+/* A small text file such as /proc/sys/...: its first CAP-1 bytes, NUL-terminated, without
+ * the trailing newline.  Returns the length, or -1 with "" in TEXT. */
 long map_read_text(const char *path, char *text, size_t cap);
 int64_t map_read_int(const char *path, int64_t otherwise);
 
-/* Save all of DATA as PATH, readable by its owner only, creating missing folders. */
+/* Save all of DATA as PATH, readable by its owner only, creating missing directories. */
 int map_write_file(const char *path, const void *data, size_t n, struct err *e);
-int map_make_dirs(const char *path); /* every folder above PATH's last slash; 0 or -1 */
+int map_make_dirs(const char *path); /* all directories above PATH's last slash; 0 or -1 */
 
 #endif

@@ -77,7 +77,7 @@ void *arena_try_alloc(struct arena *a, size_t n)
         return NULL;
     n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (!a->at || (size_t)(a->end - a->at) < n) {
-        /* Blocks grow with the arena, so that a large model does not mean many blocks. */
+        /* Blocks grow with the arena, so that a large profile does not need many blocks. */
         size_t want = a->used / 4 > ARENA_BLOCK ? a->used / 4 : ARENA_BLOCK;
         size_t size = sizeof(struct arena_block) + (n > want ? n : want);
         struct arena_block *b = malloc(size);
@@ -129,12 +129,12 @@ void arena_release(struct arena *a)
     memset(a, 0, sizeof *a);
 }
 
-/* Use large pages for a large array: most of the cost of filling it is page faults. */
-static void ask_large_pages(void *p, size_t n)
+/* Use large pages for a large array: page faults are most of the cost of filling it. */
+static void use_large_pages(void *p, size_t n)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)p & ~(page - 1);
 
-    madvise((void *)from, (uintptr_t)p + n - from, MADV_HUGEPAGE); /* refused: slow as before */
+    madvise((void *)from, (uintptr_t)p + n - from, MADV_HUGEPAGE); /* failure costs only time */
 }
 
 void *vec_grow_(void *v, size_t *cap, size_t need, size_t item)
@@ -147,9 +147,9 @@ void *vec_grow_(void *v, size_t *cap, size_t need, size_t item)
         n *= 2;
     *cap = n;
     if (n * item >= OWN_MAPPING)
-        mallopt(M_MMAP_THRESHOLD, OWN_MAPPING); /* left alone it grows, and realloc copies */
+        mallopt(M_MMAP_THRESHOLD, OWN_MAPPING); /* by default it grows, and realloc copies */
     v = mem_realloc(v, n * item);
     if (n * item >= 2 * LARGE_PAGE)
-        ask_large_pages(v, n * item);
+        use_large_pages(v, n * item);
     return v;
 }

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* Called when an allocation fails; must not return.  The core does not define it: each program that
- * links the core decides.  The tool prints and exits (cli/mem_failed.c); a host that must survive,
- * such as an extension module, leaves by longjmp to where it entered the core. */
+ * links the core does.  The tool prints a message and exits (cli/mem_failed.c); a host that must
+ * survive, such as an extension module, uses longjmp to leave the core. */
 _Noreturn void mem_failed(size_t bytes);
 
 void *mem_alloc(size_t n);                 /* uninitialized */

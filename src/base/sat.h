@@ -13,7 +13,7 @@ static inline int64_t sat_add(int64_t a, int64_t b)
     return sum;
 }
 
-/* What is not a number is 0. */
+/* NaN becomes 0. */
 static inline int64_t sat_of(double x)
 {
     if (x != x)

@@ -1,5 +1,5 @@
 /* save.h - write a file under a temporary name and rename it into place, so that a failure leaves
- * the old file and no reader sees half of the new one.
+ * the old file intact and no reader sees an incomplete one.
  *
  *     struct save s;
  *     if (save_open(&s, path, 0600) < 0)
@@ -9,7 +9,7 @@
  *
  * The temporary file is in the directory of PATH, has an unpredictable name, and is created with
  * O_EXCL, so an existing file or link is never opened.  Devices, FIFOs and symlinks at PATH are
- * written directly, and never removed or replaced. libc only, no allocation: fit for target code.
+ * written directly, and never removed or replaced. libc only, no allocation: safe in target code.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_SAVE_H
 #define FATHOM_BASE_SAVE_H
@@ -20,7 +20,7 @@
 
 enum {
     SAVE_PRIVATE = 0600, /* profiles and caches: they quote the program and its sources */
-    SAVE_SHARED = 0666,  /* exports and reports: as the umask says */
+    SAVE_SHARED = 0666,  /* exports and reports: subject to the umask */
 };
 
 struct save {
@@ -31,7 +31,7 @@ struct save {
 /* 0, or -1 with errno set. */
 int save_open(struct save *s, const char *path, mode_t mode);
 /* Close and rename to PATH; when not GOOD remove the temporary file instead.  0, or -1 with errno
- * set when the file could not be put in place; PATH must be that of save_open. */
+ * set when the file could not be renamed; PATH must be that of save_open. */
 int save_close(struct save *s, const char *path, bool good);
 /* Write all N bytes: 0, or -1 with errno set. */
 int save_write(int fd, const void *data, size_t n);

@@ -2,8 +2,8 @@
  *
  *     size_t at = search(0, n, i, row[i].start <= address);   // rows at or before ADDRESS
  *
- * is the first I from LOW up to HIGH for which BEFORE no longer holds, or HIGH.  BEFORE must
- * hold for a first part of the range and for nothing after it.
+ * returns the first I from LOW up to HIGH for which BEFORE is false, or HIGH.  BEFORE must be true
+ * for a prefix of the range and false for the rest.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_SEARCH_H
 #define FATHOM_BASE_SEARCH_H

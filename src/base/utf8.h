@@ -1,4 +1,4 @@
-/* utf8.h - the only UTF-8 coder.  No allocation: fit for target code (utf8_add aside).
+/* utf8.h - the only UTF-8 coder.  No allocation except in utf8_add: safe in target code.
  * buf_add_repaired and buf_add_clean (base/buf.h) copy untrusted text.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_BASE_UTF8_H
@@ -16,7 +16,7 @@ size_t utf8_length(const unsigned char *s, size_t n);
 size_t utf8_decode(const unsigned char *s, size_t n, uint32_t *code);
 /* The same, but 0 for a control character too. */
 size_t utf8_printable_length(const char *s, size_t n);
-/* CODE, at most 0x10ffff, as bytes; returns how many. */
+/* Encode CODE, at most 0x10ffff; returns the number of bytes. */
 size_t utf8_encode(unsigned char to[4], uint32_t code);
 
 /* Whether CODE is a code point (no surrogate) and not a control character. */
