@@ -1,4 +1,4 @@
-/* escape.h - text as JSON and CSV want it, piece by piece: no allocation, fit for target code.
+/* escape.h - escape text for JSON and CSV, piece by piece.  No allocation: safe in target code.
  *
  *     for (struct escaped e; n; s += e.taken, n -= e.taken) {
  *         e = escape_json(s, n);
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct escaped { /* what stands for the first TAKEN bytes of the text */
+struct escaped { /* replaces the first TAKEN bytes of the text */
     const char *plain; /* in the text itself, or NULL: in own */
     char own[8];
     size_t n, taken;
@@ -23,9 +23,9 @@ static inline const char *escaped_text(const struct escaped *e)
     return e->plain ? e->plain : e->own;
 }
 
-/* Within the quotes of a JSON string; N > 0.  What is not UTF-8 becomes U+FFFD. */
+/* Within the quotes of a JSON string; N > 0.  Bytes that are not UTF-8 become U+FFFD. */
 struct escaped escape_json(const char *s, size_t n);
-/* Within the quotes of a CSV cell; N > 0.  Other cells are written as they are. */
+/* Within the quotes of a CSV cell; N > 0.  Cells without quotes are written unchanged. */
 struct escaped escape_csv(const char *s, size_t n);
 bool escape_csv_needs_quotes(const char *s);
 

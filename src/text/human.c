@@ -65,7 +65,7 @@ struct human human_bytes(double bytes)
     return scaled(bytes, units[i]);
 }
 
-/* Digits of N in groups of three, after a sign where it is negative. */
+/* Digits of N in groups of three, with a minus sign if negative. */
 static struct human grouped(uint64_t n, bool negative)
 {
     char digits[24];

@@ -13,8 +13,8 @@ struct human human_ns(double ns);       /* 870 ns, 4.50 ms, 1.23 s, 3m05s, 2h04m
 struct human human_bytes(double bytes); /* 512 B, 12.3 MiB */
 struct human human_count(int64_t n);    /* 1,234,567 */
 struct human human_u64(uint64_t n);
-struct human human_pct(double pct);     /* 0.12, 3.40, 100.00: two decimals, no sign of percent */
-/* VALUE in UNIT: "ns" and "bytes" as above, anything else counted. */
+struct human human_pct(double pct);     /* 0.12, 3.40, 100.00: two decimals, no percent sign */
+/* VALUE in UNIT: "ns" and "bytes" as above, anything else as a count. */
 struct human human_weight(double value, const char *unit);
 
 #endif

@@ -19,7 +19,7 @@ struct json {
     struct out *out;
     bool comma;    /* the next item needs one before it */
     bool after_key; /* the next item is a member's value */
-    bool pretty;   /* one item a line, indented */
+    bool pretty;   /* one item per line, indented */
     int depth;
 };
 /* Start from { .out = out }. */
@@ -51,9 +51,9 @@ enum json_token {
     JSON_OBJECT_END,
     JSON_ARRAY,
     JSON_ARRAY_END,
-    JSON_KEY,    /* text holds it */
-    JSON_STRING, /* text holds it */
-    JSON_NUMBER, /* number holds it; text its spelling */
+    JSON_KEY,    /* in text */
+    JSON_STRING, /* in text */
+    JSON_NUMBER, /* in number; its spelling in text */
     JSON_TRUE,
     JSON_FALSE,
     JSON_NULL,
@@ -67,7 +67,7 @@ struct json_reader {
     const char *text;      /* of a key, string or number: n bytes, unescaped, not NUL-terminated */
     size_t n;
     double number;
-    const char *error;     /* NULL while well */
+    const char *error;     /* NULL if none */
     int depth;
     bool want_comma, want_value;
     uint8_t kinds[JSON_MAX_DEPTH]; /* '{' or '[' of each open level */
@@ -76,17 +76,17 @@ struct json_reader {
 void json_reader_init(struct json_reader *r, const char *text, size_t n);
 void json_reader_release(struct json_reader *r);
 enum json_token json_next(struct json_reader *r);
-/* Is the next token a number?  The same as json_next(r) == JSON_NUMBER, made for long arrays. */
+/* The same as json_next(r) == JSON_NUMBER, optimized for long arrays. */
 bool json_next_number(struct json_reader *r);
-/* Skip the value that comes next, or the rest of the one whose opening token was just read. */
+/* Skip the next value, or the rest of the one whose opening token was just read. */
 void json_skip(struct json_reader *r);
-/* True while reading the members of an object: JSON_KEY was read, the value comes next. */
+/* True while reading the members of an object: JSON_KEY was read, the value is next. */
 bool json_next_key(struct json_reader *r);
 static inline bool json_text_is(const struct json_reader *r, const char *s)
 {
     return r->n == strlen(s) && memcmp(r->text, s, r->n) == 0;
 }
-/* The next value as a number or text; a value of another type is skipped and gives OTHERWISE. */
+/* The next value as a number or text; skips a value of another type and returns OTHERWISE. */
 double json_read_num(struct json_reader *r, double otherwise);
 int64_t json_read_i64(struct json_reader *r, int64_t otherwise); /* exact for integers */
 /* Fail at this position with WHY: valid JSON, but not the expected content. */

@@ -108,7 +108,7 @@ static inline const char *string_stop(const char *p, const char *end)
         w = le64toh(w);
         quote = w ^ '"' * each;
         escape = w ^ '\\' * each;
-        /* The lowest byte marked is a zero byte; those above it may be wrong. */
+        /* The lowest marked byte is a zero byte; higher marks may be false. */
         hit = (((quote - each) & ~quote) | ((escape - each) & ~escape)) & 0x80 * each;
         if (hit)
             return p + __builtin_ctzll(hit) / 8;
@@ -118,7 +118,7 @@ static inline const char *string_stop(const char *p, const char *end)
     return p;
 }
 
-/* A string with escapes, or without an end: copied piece by piece. */
+/* Copy a string with escapes, or without an end, piece by piece. */
 static bool copy_string(struct json_reader *r)
 {
     r->scratch.n = 0;
@@ -135,7 +135,7 @@ static bool copy_string(struct json_reader *r)
             return true;
         }
         if (!one_escape(r))
-            return fail(r, "bad escape in a string"), false;
+            return fail(r, "invalid escape in a string"), false;
     }
 }
 
@@ -172,7 +172,7 @@ static enum json_token read_unusual(struct json_reader *r, const char *from)
     return r->token = JSON_NUMBER;
 }
 
-enum { EXACT_DIGITS = 15 }; /* what a double holds without loss */
+enum { EXACT_DIGITS = 15 }; /* that a double represents exactly */
 
 static enum json_token take_number(struct json_reader *r, const char *from, const char *end,
                                    double x)
@@ -184,12 +184,12 @@ static enum json_token take_number(struct json_reader *r, const char *from, cons
     return r->token = JSON_NUMBER;
 }
 
-static bool goes_on(char c)
+static bool continues_number(char c)
 {
     return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
 }
 
-/* Behind the whole part X: a quotient of two exact numbers is rounded once, as it should be. */
+/* After the integer part X: the quotient of two exact numbers is rounded once, hence correctly. */
 static enum json_token read_fraction(struct json_reader *r, const char *from, const char *point,
                                      int64_t x)
 {
@@ -199,12 +199,12 @@ static enum json_token read_fraction(struct json_reader *r, const char *from, co
 
     while (p < r->end && (unsigned char)(*p - '0') < 10 && p - from <= EXACT_DIGITS)
         x = x * 10 + (*p++ - '0');
-    if (p == point + 1 || p - from > EXACT_DIGITS || (p < r->end && goes_on(*p)))
+    if (p == point + 1 || p - from > EXACT_DIGITS || (p < r->end && continues_number(*p)))
         return read_unusual(r, from);
     return take_number(r, from, p, (double)(*from == '-' ? -x : x) / power[p - point - 1]);
 }
 
-/* Digits from P on, at most EXACT_DIGITS + 1 of them, as *X; where they end. */
+/* Parse at most EXACT_DIGITS + 1 digits at P into *X; returns their end. */
 static inline const char *read_digits(const char *p, const char *end, int64_t *x)
 {
     const char *digits = p;
@@ -230,7 +230,7 @@ static enum json_token read_number(struct json_reader *r)
         return fail(r, "not a value");
     if (p < r->end && *p == '.' && p - digits <= EXACT_DIGITS)
         return read_fraction(r, from, p, x);
-    if (p - digits > EXACT_DIGITS || (p < r->end && goes_on(*p)))
+    if (p - digits > EXACT_DIGITS || (p < r->end && continues_number(*p)))
         return read_unusual(r, from);
     return take_number(r, from, p, (double)(negative ? -x : x));
 }
@@ -351,7 +351,7 @@ enum json_token json_next(struct json_reader *r)
         if (r->at >= r->end)
             return fail(r, "unexpected end of text");
         if (*r->at == '}' || *r->at == ']')
-            return json_next(r); /* a trailing comma: common in hand-cut traces */
+            return json_next(r); /* a trailing comma: common in traces edited by hand */
     }
     in_object = r->depth && r->kinds[r->depth - 1] == '{';
     return in_object && !r->want_value ? read_key(r) : read_value(r);
@@ -389,7 +389,7 @@ void json_skip(struct json_reader *r)
 
 bool json_next_key(struct json_reader *r)
 {
-    /* The usual case: behind another member, without spaces. */
+    /* The usual case: after another member, without spaces. */
     if (r->want_comma && !r->error && r->depth && r->kinds[r->depth - 1] == '{' &&
         r->end - r->at >= 2 && r->at[0] == ',' && r->at[1] == '"') {
         r->at++;
@@ -424,7 +424,7 @@ int64_t json_read_i64(struct json_reader *r, int64_t otherwise)
     negative = r->text[0] == '-';
     for (size_t i = negative; i < r->n; i++) {
         if (r->text[i] < '0' || r->text[i] > '9' || x > INT64_MAX / 10 - 1) {
-            /* A fraction, an exponent or a huge value: what a double can say of it. */
+            /* A fraction, an exponent or a huge value: convert the double. */
             if (r->number >= 9.2e18 || r->number <= -9.2e18 || isnan(r->number))
                 return otherwise;
             return (int64_t)r->number;
@@ -447,6 +447,6 @@ int json_failure(const struct json_reader *r, struct err *e)
         return 0;
     for (const char *s = r->start; s < r->at && (s = memchr(s, '\n', (size_t)(r->at - s))); s++)
         line++;
-    return err_set(e, ERR_FORMAT, "bad JSON in line %zu, at byte %zu: %s", line,
+    return err_set(e, ERR_FORMAT, "invalid JSON in line %zu, at byte %zu: %s", line,
                    (size_t)(r->at - r->start), r->error);
 }

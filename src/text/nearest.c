@@ -30,7 +30,7 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
     return d[n % 3][m];
 }
 
-/* Accept a third of the letters as wrong, and none of two letters. */
+/* Accept a third of the letters as wrong, but none in a word of two letters. */
 struct nearest nearest_to(const char *typed, size_t n)
 {
     return (struct nearest){ .typed = typed, .n = n, .distance = n < 3 ? 1 : n / 3 + 1 };

@@ -13,7 +13,7 @@ struct nearest {
     const char *typed;
     size_t n;
     const char *best; /* NULL: nothing is close */
-    size_t distance;  /* of best, or what is too far */
+    size_t distance;  /* of best, or the first one that is too far */
 };
 
 struct nearest nearest_to(const char *typed, size_t n);

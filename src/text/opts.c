@@ -26,7 +26,7 @@ static const struct option *find(const struct opts_table *t, const char *name, s
     return NULL;
 }
 
-/* The one option whose name begins with the N bytes of NAME: perf's --freq is --frequency. */
+/* The only option whose name begins with the N bytes of NAME: perf's --freq is --frequency. */
 static const struct option *find_beginning(const struct opts_table *t, const char *name, size_t n,
                                            size_t *base)
 {

@@ -34,7 +34,7 @@ struct option {
     const char *help;
 };
 
-struct opts_rest { /* what is not an option */
+struct opts_rest { /* arguments that are not options */
     char **v;
     int n;          /* operands before "--" */
     char **command; /* after "--": NULL-terminated, or NULL */

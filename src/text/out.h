@@ -1,4 +1,4 @@
-/* out.h - buffered writing to a descriptor or to memory; remembers the first failure.
+/* out.h - buffered writing to a descriptor or to memory; keeps the first error.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TEXT_OUT_H
 #define FATHOM_TEXT_OUT_H

@@ -1,4 +1,4 @@
-/* progress.h - a progress line, rewritten in place on a terminal; nothing elsewhere.  Start with
+/* progress.h - a progress line, rewritten in place on a terminal, not shown elsewhere.  Start with
  * progress_init.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TEXT_PROGRESS_H
 #define FATHOM_TEXT_PROGRESS_H
@@ -13,7 +13,7 @@ struct progress {
 };
 
 void progress_init(struct progress *p, int fd);
-/* Show the line, at most ten times a second; the others are skipped before formatting. */
+/* Show the line, at most ten times a second; further calls return before formatting. */
 void progress_show(struct progress *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void progress_clear(struct progress *p); /* before anything else is printed */

@@ -55,7 +55,7 @@ struct result_value result_object(struct result *r)
     return (struct result_value){ .kind = RESULT_OBJECT, .group = new_group(r) };
 }
 
-/* V with text of its own: what a caller passes may live on its stack. */
+/* Copy the text of V: that of the caller may be on its stack. */
 static struct result_value keep(struct arena *a, struct result_value v)
 {
     if (v.kind == RESULT_TEXT)

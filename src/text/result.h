@@ -64,7 +64,7 @@ struct result_column {
 
 struct result_cell {
     struct result_value value;
-    const char *shown; /* form for text; NULL: made from the value */
+    const char *shown; /* form for text; NULL: derived from the value */
     const char *below; /* text: a line below the row; NULL: none */
     enum term_style style;
 };

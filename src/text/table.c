@@ -11,7 +11,7 @@
 enum {
     GAP = 2,         /* columns between two columns */
     NAME_LEAST = 12, /* a name column is not cut below this */
-    NAME_PAD = 48,   /* without a width: pad names to this; a longer one pushes its line */
+    NAME_PAD = 48,   /* without a width: pad names to this; a longer name shifts its line */
 };
 
 void table_init(struct table *t, const struct table_column *columns, size_t n)

@@ -42,7 +42,7 @@ void table_text(struct table *t, const char *s);
 void table_printf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void table_style(struct table *t, enum term_style s); /* of the cell just added */
 void table_print(const struct table *t, struct out *o, const struct term *term);
-/* One comma-separated value, quoted as RFC 4180 says. */
+/* One comma-separated value, quoted as in RFC 4180. */
 void table_csv_cell(struct out *o, const char *s, bool first);
 
 /* S cut in the middle to at most COLUMNS display columns, into OUT. */

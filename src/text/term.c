@@ -65,7 +65,7 @@ static bool within(const struct range *r, size_t n, uint32_t code)
     return false;
 }
 
-/* The blocks that matter for names of functions and files; Unicode's East Asian Width. */
+/* The blocks relevant to names of functions and files; from Unicode's East Asian Width. */
 static int columns_of(uint32_t code)
 {
     static const struct range none[] = { { 0x300, 0x36f },   { 0x200b, 0x200f },
