@@ -4,7 +4,7 @@
 
 #include "store/store.h"
 
-static void say(char *text, size_t size, size_t *at, const char *what, uint64_t n)
+static void append(char *text, size_t size, size_t *at, const char *what, uint64_t n)
 {
     int put;
 
@@ -22,15 +22,15 @@ void store_damage_text(const struct store_damage *d, char *text, size_t size)
 
     text[0] = 0;
     if (d->missing_bytes)
-        say(text, size, &at,
-            "the file is truncated: its last chunk of %" PRIu64 " bytes is incomplete",
-             d->missing_bytes);
+        append(text, size, &at,
+               "the file is truncated: its last chunk of %" PRIu64 " bytes is incomplete",
+               d->missing_bytes);
     else if (d->unfinished)
-        say(text, size, &at, "the file is unfinished or truncated between two chunks", 0);
+        append(text, size, &at, "the file is unfinished or truncated between two chunks", 0);
     if (d->bad_chunks)
-        say(text, size, &at, "%" PRIu64 " damaged chunks were skipped", d->bad_chunks);
+        append(text, size, &at, "%" PRIu64 " damaged chunks were skipped", d->bad_chunks);
     if (d->lost_samples)
-        say(text, size, &at, "%" PRIu64 " samples are lost", d->lost_samples);
+        append(text, size, &at, "%" PRIu64 " samples are lost", d->lost_samples);
     if (d->lost_references)
-        say(text, size, &at, "%" PRIu64 " references point to lost records", d->lost_references);
+        append(text, size, &at, "%" PRIu64 " references point to lost records", d->lost_references);
 }

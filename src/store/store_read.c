@@ -38,7 +38,7 @@ static uint32_t lost_frame(struct reader *r)
     return id;
 }
 
-static void send_stand_in(struct reader *r, enum store_type type)
+static void send_placeholder(struct reader *r, enum store_type type)
 {
     static const char text[] = "[lost]";
 
@@ -80,7 +80,7 @@ static uint32_t lost_id(struct reader *r, enum store_type type)
     struct store_ids *t = &r->ids[type];
 
     if (!t->lost) {
-        send_stand_in(r, type);
+        send_placeholder(r, type);
         t->lost = ++t->n_sink;
     }
     return t->lost;
@@ -314,7 +314,7 @@ static void read_chunks(struct reader *r)
     }
 }
 
-static void tell_damage(struct reader *r)
+static void send_damage(struct reader *r)
 {
     struct store_damage *d = &r->scan.damage;
     char text[400];
@@ -355,7 +355,7 @@ int store_read(const void *data, size_t size, struct sink *out, struct store_dam
     r->scan = (struct store_scan){ .data = data, .size = size, .at = 8 };
     r->out = out;
     read_chunks(r);
-    tell_damage(r);
+    send_damage(r);
     rc = sink_end(out, e);
     if (d)
         *d = r->scan.damage;
