@@ -1,4 +1,4 @@
-/* cfi.h - make unwind tables from ELF files, and spaces and rule caches on the heap.
+/* cfi.h - build unwind tables from ELF files, and spaces and rule caches on the heap.
  *
  * The .eh_frame and .debug_frame of a module are compiled once, cached in a file by build id, and
  * used for every process that maps the module.  Tables contain no pointers, so that they can be
@@ -20,7 +20,7 @@ struct unw_table *cfi_table_open(int fd, const uint8_t *build_id, size_t build_i
 /* The table of the vDSO, which every process of a machine shares; NULL when there is none. */
 struct unw_table *cfi_table_vdso(void);
 void cfi_table_free(struct unw_table *t);
-/* cfi_table_open leaves the work to the first look-up; this does it now.  Needed where a
+/* cfi_table_open defers the work to the first look-up; this does it now.  Needed where a
  * look-up may not allocate (signal handlers) and where threads share the table. */
 void cfi_table_prepare(struct unw_table *t);
 

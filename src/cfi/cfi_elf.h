@@ -1,5 +1,5 @@
 /* cfi_elf.h - find the call-frame sections of an untrusted ELF file, in memory or behind a file
- * descriptor.  The file is read, not mapped: it may be truncated meanwhile.
+ * descriptor.  The file is read, not mapped: it may be truncated at any time.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_CFI_CFI_ELF_H
 #define FATHOM_CFI_CFI_ELF_H
@@ -21,7 +21,7 @@ struct cfi_section {
 
 struct cfi_elf {
     struct elf_file file;
-    struct arena arena; /* what was read or decompressed */
+    struct arena arena; /* for bytes read or decompressed */
     const struct unw_machine *machine;
     struct cfi_section eh_frame, debug_frame;
     uint64_t text, got; /* bases of relative encodings; 0 when absent */

@@ -1,5 +1,5 @@
 /* cfi_read.h - DWARF call-frame information: the list of functions (FDEs) of a section, and
- * the interpreter that turns one function's instructions into rows.
+ * the interpreter that converts the instructions of a function to rows.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_CFI_CFI_READ_H
 #define FATHOM_CFI_CFI_READ_H

@@ -13,7 +13,7 @@ const struct unw_rule *unw_table_rule(const struct unw_table *t, uint64_t addres
     if (!t->body.header) {
         if (!t->load)
             return NULL;
-        t->load((struct unw_table *)t); /* filling in late is not a change */
+        t->load((struct unw_table *)t); /* lazy loading does not change T logically */
     }
     row = unw_body_row(&t->body, address);
     id = row ? row->rule : 0;

@@ -68,7 +68,7 @@ static inline const struct unw_row *unw_body_row(const struct unw_body *b, uint6
     n = b->pages[(at >> 16) + 1] - b->pages[at >> 16];
     if (n == 0 || row->low > low)
         return NULL;
-    while (n > 1) { /* the answer is in row[0 .. n) */
+    while (n > 1) { /* the result is in row[0 .. n) */
         uint32_t half = n / 2;
 
         row = row[half].low <= low ? row + half : row;

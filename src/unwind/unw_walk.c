@@ -21,7 +21,7 @@ struct set { /* one cache line */
 };
 
 struct unw_cache {
-    struct set *set; /* behind this, from the next cache line on */
+    struct set *set; /* after this struct, from the next cache line on */
     struct unw_walk_stats stats;
 };
 
@@ -254,7 +254,7 @@ static enum step try_leaf(struct walk *w, const struct slot **next, struct slot 
 }
 
 /* No rule applies.  In a compiled module, try a return address in place first (hand-written
- * leaves); in code made at run time, try a frame pointer first. */
+ * leaves); in code generated at run time, try a frame pointer first. */
 static enum step fall_back(struct walk *w, bool module, const struct slot **next,
                            struct slot *own)
 {

@@ -5,8 +5,8 @@
 
 enum { RBX = 3, RBP = 6, RSP = 7, R10 = 10 };
 
-/* Linkers describe .plt, whose entries push one word part-way, by one expression: rsp + OFF +
- * (((rip & 15) >= AT) << 3). */
+/* Entries of .plt push one word partway.  Linkers describe all of .plt with one expression: rsp +
+ * OFF + (((rip & 15) >= AT) << 3). */
 static bool x86_expression(struct cursor c, struct unw_rule *r)
 {
     static const unsigned char middle[] = { 0x80, 0x00, 0x3f, 0x1a }; /* breg16 0, lit15, and */

@@ -1,8 +1,8 @@
-/* unwind.h - turn registers and stack bytes into return addresses.
+/* unwind.h - compute return addresses from registers and stack bytes.
  *
  * No code in this directory allocates, takes a lock, prints or ends the process, and unw_walk
  * reads only the caller's stack bytes: with loaded tables it is async-signal-safe.  The caller
- * provides all memory.  cfi/ makes tables from ELF files and provides spaces and caches on the
+ * provides all memory.  cfi/ builds tables from ELF files and provides spaces and caches on the
  * heap.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_UNWIND_UNWIND_H
 #define FATHOM_UNWIND_UNWIND_H
