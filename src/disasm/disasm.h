@@ -1,6 +1,6 @@
-/* disasm.h - machine code to text, one instruction at a time.  Bytes are untrusted; nothing is
- * allocated. disasm_x86.c does the work with Zydis; disasm_none.c serves builds without Zydis and
- * code of other machines.  SPDX-License-Identifier: Apache-2.0 */
+/* disasm.h - disassemble machine code, one instruction at a time.  Bytes are untrusted; nothing is
+ * allocated. disasm_x86.c uses Zydis; disasm_none.c is for builds without Zydis.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_DISASM_DISASM_H
 #define FATHOM_DISASM_DISASM_H
 
@@ -23,11 +23,11 @@ struct disasm_line {
     uint8_t size;
     uint8_t kind;    /* enum disasm_kind */
     bool sets_frame; /* writes the frame pointer from the stack pointer */
-    bool is_vector;  /* works on vector registers with more than one element */
+    bool is_vector;  /* uses vector registers with more than one element */
     char text[108];
 };
 
-/* "" when code of MACHINE ("x86_64", "aarch64") can be disassembled by this build, else why not. */
+/* "" if this build can disassemble code of MACHINE ("x86_64", "aarch64"), else the reason. */
 const char *disasm_refusal(const char *machine);
 /* Decode the instruction at BYTES (N left), which runs at ADDRESS.  False when N is 0. */
 bool disasm_one(const unsigned char *bytes, size_t n, uint64_t address, struct disasm_line *line);

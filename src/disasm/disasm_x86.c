@@ -1,4 +1,4 @@
-/* disasm_x86.c - x86-64 in Intel syntax, by Zydis.
+/* disasm_x86.c - disassemble x86-64 to Intel syntax with Zydis.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <Zydis/Zydis.h>
 #include <stdio.h>

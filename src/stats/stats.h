@@ -8,13 +8,13 @@
 
 struct interval {
     double low, high;
-    double confidence; /* reached, e.g. 0.95; less where there is too little data */
+    double confidence; /* achieved, e.g. 0.95; lower with too little data */
 };
 
-/* 95 % interval of a share K/N after Wilson; N may be fractional (an effective size).
+/* 95 % Wilson interval of a share K/N; N may be fractional (an effective size).
  * [0, 1] when N is 0. */
 struct interval stats_wilson(double k, double n);
-/* How many equal samples carry as much information: (sum w)^2 / sum w^2 (Kish). */
+/* The number of equal samples with the same information: (sum w)^2 / sum w^2 (Kish). */
 double stats_effective(double sum, double sum_of_squares);
 
 struct summary {

@@ -45,8 +45,8 @@ struct summary stats_summary(double *v, size_t n)
     return s;
 }
 
-/* P(X <= k) of a binomial with N trials of a half; terms through logarithms, so that no N
- * overflows. */
+/* P(X <= k) of a binomial with N trials of probability 1/2.  Terms are computed as logarithms, so
+ * that no N overflows. */
 static double binomial_half(size_t k, size_t n)
 {
     double sum = 0;
@@ -63,7 +63,7 @@ struct interval stats_median_interval(const double *sorted, size_t n)
 
     if (n < 2)
         return (struct interval){ n ? sorted[0] : 0, n ? sorted[0] : 0, 0 };
-    /* the k-th smallest to the k-th largest covers with 1 - 2 P(X < k) */
+    /* The k-th smallest to the k-th largest covers the median with probability 1 - 2 P(X < k). */
     while (2 * (k + 1) < n && 1 - 2 * binomial_half(k + 1, n) >= 0.95)
         k++;
     return (struct interval){ sorted[k], sorted[n - 1 - k], 1 - 2 * binomial_half(k, n) };
