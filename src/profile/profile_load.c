@@ -319,8 +319,8 @@ static void load_function(struct sink *s, const struct function *f)
 }
 
 /* Copy CHAIN into the profile; false when it is invalid. */
-static bool take_chain(struct loader *l, const struct location *chain, size_t n,
-                       struct profile_chain *out)
+static inline bool take_chain(struct loader *l, const struct location *chain, size_t n,
+                              struct profile_chain *out)
 {
     size_t first = l->p.location.n;
 
