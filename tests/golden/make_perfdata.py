@@ -28,6 +28,11 @@ TRACE = ("sched:sched_switch", 2, 311)
 FREQ, SAMPLE_ID_ALL = 1 << 10, 1 << 18
 
 
+def metric_name(event):
+    """The metric of a clock is called cpu."""
+    return "cpu" if event is CPU_CLOCK else event[0]
+
+
 def u64(*values):
     return b"".join(struct.pack("<Q", v & (1 << 64) - 1) for v in values)
 
@@ -181,7 +186,7 @@ class Recording:
             stack.append(place(address, side == last))
             last = side
         self.samples.append({
-            "event": self.events[event][0], "weight": weight, "pid": pid, "tid": tid,
+            "event": metric_name(self.events[event]), "weight": weight, "pid": pid, "tid": tid,
             "comm": self.comm.get(tid, self.comm.get(pid, "")),
             "time": time if self.layout & TIME else 0,
             "cpu": cpu if self.layout & CPU else -1, "stack": stack[::-1]})
@@ -443,7 +448,7 @@ def by_records():
     r.map()
     r.name("prog", time=5)                                     # exec: the old maps are gone
     r.sample([LEAF], time=6, expect=False)
-    r.samples.append({"event": "cpu-clock", "weight": r.period, "pid": 500, "tid": 500,
+    r.samples.append({"event": metric_name(CPU_CLOCK), "weight": r.period, "pid": 500, "tid": 500,
                       "comm": "prog", "time": 6, "cpu": 0, "stack": [("", LEAF, False)]})
     yield "records-exec", r.file(), r
     r = Recording()
