@@ -34,8 +34,8 @@ static struct sym_module *module_of(struct reader *r, uint32_t id)
 
     if (!r->module[id])
         r->module[id] = sym_module_open(&(struct sym_request){
-            .path = profile_string(r->p, m->path), .build_id = m->build_id,
-            .build_id_size = m->build_id_size, .quick = true });
+            .path = profile_string(r->p, m->path), .kind = m->kind,
+            .build_id = m->build_id, .build_id_size = m->build_id_size, .quick = true });
     return r->module[id];
 }
 

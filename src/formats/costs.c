@@ -65,8 +65,7 @@ static struct function function_of(struct reader *r, const struct place *p)
                           .file = is_unknown(r, p->file) ? 0 : p->file };
 
     if (p->object && !is_unknown(r, p->object))
-        f.module = intern_module(&r->in, &(struct module){ .path = p->object,
-                                                           .kind = MODULE_FILE });
+        f.module = intern_path(&r->in, p->object);
     return f;
 }
 

@@ -68,8 +68,7 @@ static uint32_t module_at(struct reader *r, uint64_t i)
 {
     uint32_t path = string_at(r, i);
 
-    return path ? intern_module(&r->in, &(struct module){ .path = path, .kind = MODULE_FILE })
-                : 0;
+    return path ? intern_path(&r->in, path) : 0;
 }
 
 static uint32_t name_by_address(struct reader *r, uint64_t address, uint32_t module)

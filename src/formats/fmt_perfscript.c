@@ -15,6 +15,7 @@
 #include "formats/textscan.h"
 #include "perf/perf_event.h"
 #include "profile/intern.h"
+#include "profile/module_kind.h"
 
 enum { LOOK_BYTES = 1 << 16, MAX_HEAD = 1024 };
 
@@ -221,18 +222,11 @@ static struct parts parse_parts(struct scan_text t)
 
 static uint32_t module_of(struct importer *im, struct scan_text path)
 {
-    struct module m = { .kind = MODULE_FILE };
-
     if (!path.n || scan_is(path, "[unknown]"))
         return 0;
-    if (scan_starts(path, "[kernel") || scan_starts(path, "[guest.kernel"))
-        m.kind = MODULE_KERNEL;
-    else if (*path.s == '[')
-        m.kind = scan_is(path, "[vdso]") ? MODULE_VDSO : MODULE_KERNEL;
-    m.path = m.kind == MODULE_KERNEL && path.n > 7 && scan_starts(path, "[kernel")
-                 ? intern_cstr(&im->in, "[kernel]")
-                 : intern_string(&im->in, path.s, path.n);
-    return intern_module(&im->in, &m);
+    if (scan_starts(path, "[kernel")) /* "[kernel.kallsyms]" */
+        path = scan_of("[kernel]", 8);
+    return intern_path(&im->in, intern_string(&im->in, path.s, path.n));
 }
 
 static struct location place_of(struct importer *im, struct parts p, uint32_t module)
@@ -250,11 +244,12 @@ static uint32_t define_frame(struct importer *im, struct scan_text text)
     enum { MAX_CHAIN = 64 };
     struct parts p = parse_parts(text);
     uint32_t module = module_of(im, p.module);
-    bool kernel = module && im->in.module.v[module - 1].kind == MODULE_KERNEL;
     struct location chain[MAX_CHAIN];
-    struct frame f = { .kind = kernel ? FRAME_KERNEL : FRAME_NATIVE, .module = module };
+    struct frame f = { .module = module };
     size_t n = 0;
 
+    if (module)
+        f.kind = module_frame_kind(im->in.module.v[module - 1].kind);
     chain[n++] = place_of(im, p, module);
     for (size_t i = im->inlined.n; i-- && n < MAX_CHAIN;)
         chain[n++] = place_of(im, parse_parts(im->inlined.v[i]), module);

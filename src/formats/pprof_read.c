@@ -9,6 +9,7 @@
 #include "formats/protobuf.h"
 #include "formats/textscan.h"
 #include "profile/intern.h"
+#include "profile/module_kind.h"
 
 enum { MAX_TYPES = 256, MAX_LINES = 256 };
 
@@ -159,12 +160,6 @@ static void read_build_id(struct module *m, struct scan_text hex)
     }
 }
 
-static bool is_kernel_path(struct scan_text path)
-{
-    return scan_starts(path, "[kernel") || scan_starts(path, "[guest.kernel") ||
-           (path.n >= 7 && memmem(path.s, path.n, "vmlinux", 7));
-}
-
 static void define_module(struct reader *r, struct cursor c)
 {
     struct pb_reader m = pb_reader_of(c);
@@ -183,7 +178,7 @@ static void define_module(struct reader *r, struct cursor c)
     if (!path.n)
         return;
     mod.path = intern_string(&r->in, path.s, path.n);
-    mod.kind = is_kernel_path(path) ? MODULE_KERNEL : *path.s == '[' ? MODULE_NONE : MODULE_FILE;
+    mod.kind = module_kind_of(intern_text_of(&r->in, mod.path));
     umap_put(&r->module_of, id, intern_module(&r->in, &mod));
 }
 
@@ -277,10 +272,12 @@ static uint32_t kind_of(const struct reader *r, uint32_t module, uint32_t functi
 {
     const char *file = function ? intern_text_of(&r->in, r->in.function.v[function - 1].file) : "";
     size_t n = strlen(file);
+    enum frame_kind kind =
+        module ? module_frame_kind(r->in.module.v[module - 1].kind) : FRAME_NATIVE;
 
-    if (module && r->in.module.v[module - 1].kind == MODULE_KERNEL)
-        return FRAME_KERNEL;
-    return n > 3 && strcmp(file + n - 3, ".py") == 0 ? FRAME_PYTHON : FRAME_NATIVE;
+    if (kind != FRAME_KERNEL && n > 3 && strcmp(file + n - 3, ".py") == 0)
+        return FRAME_PYTHON;
+    return kind;
 }
 
 static void define_frame(struct reader *r, struct cursor c)

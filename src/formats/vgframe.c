@@ -17,9 +17,7 @@ static void cut_place(struct intern *in, struct scan_text *t, struct function *f
     place = scan_of(t->s + at, t->n - at - 1);
     t->n = at - 2;
     if (scan_take(&place, "in ")) {
-        struct module m = { .path = intern_string(in, place.s, place.n), .kind = MODULE_FILE };
-
-        f->module = intern_module(in, &m);
+        f->module = intern_path(in, intern_string(in, place.s, place.n));
         return;
     }
     for (at = place.n; at && place.s[at - 1] != ':';)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/module_kind.h"
+
 static const char deleted[] = " (deleted)";
 
 const struct perf_host perf_host_none = { 0 };
@@ -71,17 +73,6 @@ static bool ends_with(const char *s, const char *end)
     return n >= k && strcmp(s + n - k, end) == 0;
 }
 
-static enum module_kind kind_of(const char *path)
-{
-    if (strcmp(path, "[vdso]") == 0)
-        return MODULE_VDSO;
-    if (path[0] != '/' || strncmp(path, "//anon", 6) == 0 || strncmp(path, "/dev/zero", 9) == 0 ||
-        strncmp(path, "/memfd:", 7) == 0 || strncmp(path, "/SYSV", 5) == 0 ||
-        strncmp(path, "/anon_hugepage", 14) == 0)
-        return MODULE_JIT;
-    return MODULE_FILE;
-}
-
 /* Code without a file is named after the symbol map that its runtime writes, which also separates
  * the processes. */
 static void jit_path(char *path, size_t cap, const struct perf_mapping *w)
@@ -90,13 +81,6 @@ static void jit_path(char *path, size_t cap, const struct perf_mapping *w)
         snprintf(path, cap, "%s", w->jit_dump);
     else
         snprintf(path, cap, "/tmp/perf-%" PRId64 ".map", w->inner_pid);
-}
-
-bool perf_module_is_jit_dump(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash && strncmp(slash, "/jit-", 5) == 0 && ends_with(slash, ".dump");
 }
 
 static uint64_t key_of(const struct perf_mapping *w, const char *path)
@@ -120,7 +104,7 @@ static bool is_same(const struct perf_module *x, const struct perf_mapping *w, c
 
 uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w)
 {
-    enum module_kind kind = kind_of(w->path);
+    enum module_kind kind = module_kind_of_mapping(w->path);
     const struct perf_build_id *known = w->build_id_size ? NULL : find_build_id(m, w->path);
     struct perf_mapping file = *w; /* for code without a file only the name matters */
     char path[4096];
@@ -210,7 +194,7 @@ void perf_module_load(struct perf_modules *m, struct perf_module *x)
 
 uint64_t perf_module_bias(const struct perf_module *x, uint64_t start, uint64_t file_offset)
 {
-    if (x->kind == MODULE_JIT)
+    if (x->kind == MODULE_JIT || x->kind == MODULE_NONE)
         return 0;
     if (x->kind == MODULE_VDSO)
         return start - file_offset;

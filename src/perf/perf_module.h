@@ -64,8 +64,6 @@ void perf_module_add_build_id(struct perf_modules *m, const char *path, const ui
                               size_t size);
 /* Number of the module of mapping W, from 1; created if new. */
 uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w);
-/* PATH is a jitdump.  A process maps it only to announce its path. */
-bool perf_module_is_jit_dump(const char *path);
 struct perf_module *perf_module_get(struct perf_modules *m, uint32_t number);
 /* Load what unwinding needs and define the module in the sink. */
 void perf_module_load(struct perf_modules *m, struct perf_module *x);

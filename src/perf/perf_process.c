@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
+#include "profile/module_kind.h"
+
 void perf_process_init(struct perf_processes *p, struct intern *in, struct perf_modules *modules)
 {
     memset(p, 0, sizeof *p);
@@ -127,7 +129,7 @@ static void map_into(struct perf_processes *p, struct perf_process *x, struct pe
 
     if (w->end <= w->start)
         return;
-    if (perf_module_is_jit_dump(w->path)) {
+    if (module_is_jit_dump(w->path)) {
         free(x->jit_dump);
         x->jit_dump = mem_strdup(w->path);
         return;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/module_kind.h"
+
 enum { MAX_LOADS = 64 }; /* limit of modules loaded for one stack */
 
 struct user { /* the user part of a stack, leaf first */
@@ -77,7 +79,7 @@ static uint32_t frame_of(struct perf_stacks *s, struct perf_space *space, const 
     if (r) {
         const struct perf_module *m = perf_module_get(s->processes->modules, r->module);
 
-        frame.kind = m->kind == MODULE_JIT ? FRAME_JIT : FRAME_NATIVE;
+        frame.kind = module_frame_kind(m->kind);
         frame.module = m->id;
         frame.address = f->pc - r->bias;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "perf/perf_blocked.h"
+#include "profile/module_kind.h"
 
 void perf_wait_init(struct perf_waits *w, struct intern *in, struct perf_processes *p,
                    struct perf_stacks *s)
@@ -43,7 +44,8 @@ static const char *word_of_chain(struct perf_waits *w, const struct perf_words *
     const char *found = NULL;
 
     if (!w->kernel)
-        w->kernel = sym_module_open(&(struct sym_request){ .path = w->stacks->kernel_path });
+        w->kernel = sym_module_open(&(struct sym_request){
+            .path = w->stacks->kernel_path, .kind = module_kind_of(w->stacks->kernel_path) });
     for (size_t i = 0; i < chain->n; i++) {
         uint64_t pc = perf_word(chain, i);
         const struct sym_line *line;

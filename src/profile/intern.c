@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "profile/module_kind.h"
+
 void intern_init(struct intern *in, struct sink *out)
 {
     memset(in, 0, sizeof *in);
@@ -71,6 +73,13 @@ uint32_t intern_module(struct intern *in, const struct module *m)
     index_add(&in->modules, h, (uint32_t)in->module.n);
     sink_module(in->out, m);
     return (uint32_t)in->module.n;
+}
+
+uint32_t intern_path(struct intern *in, uint32_t path)
+{
+    struct module m = { .path = path, .kind = module_kind_of(intern_text_of(in, path)) };
+
+    return intern_module(in, &m);
 }
 
 static uint32_t add_frame(struct intern *in, const struct frame *f, struct location name)

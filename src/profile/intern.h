@@ -40,6 +40,8 @@ void intern_release(struct intern *in);
 uint32_t intern_string(struct intern *in, const char *s, size_t n);
 uint32_t intern_cstr(struct intern *in, const char *s); /* NULL or "" is 0 */
 uint32_t intern_module(struct intern *in, const struct module *m); /* equal by path, build id */
+/* The module at PATH, a string; its kind follows from the path. */
+uint32_t intern_path(struct intern *in, uint32_t path);
 uint32_t intern_frame(struct intern *in, const struct frame *f);
 uint32_t intern_function(struct intern *in, const struct function *f);
 /* Define a frame that is only a name, and resolve it to FUNCTION at LINE. */

@@ -11,6 +11,7 @@
 
 #include "base/cursor.h"
 #include "base/utf8.h"
+#include "profile/module_kind.h"
 #include "symbol/sym_jitmap.h"
 #include "symbol/sym_locate.h"
 
@@ -141,13 +142,6 @@ void sym_jitdump_release(struct sym_jitdump *d)
     vec_release(&d->line);
 }
 
-static bool is_dump(const char *base)
-{
-    size_t n = strlen(base);
-
-    return n > 9 && strncmp(base, "jit-", 4) == 0 && strcmp(base + n - 5, ".dump") == 0;
-}
-
 /* The path, in its root, of the dump that process PID has mapped. */
 static bool mapped_dump(int64_t pid, char *path, size_t cap)
 {
@@ -169,7 +163,7 @@ static bool mapped_dump(int64_t pid, char *path, size_t cap)
             continue;
         memcpy(path, slash, (size_t)((p ? p : end) - slash));
         path[(p ? p : end) - slash] = 0;
-        found = is_dump(strrchr(path, '/') + 1);
+        found = module_is_jit_dump(path);
     }
     map_close(&maps);
     return found;
@@ -181,7 +175,7 @@ static int open_dump(struct sym_module *m)
     long long inner, pid = sym_jitmap_pid(m);
     int fd;
 
-    if (is_dump(m->base)) {
+    if (module_is_jit_dump(m->req.path)) {
         fd = sym_locate_dup(m);
         return fd >= 0 ? fd : sym_locate_fd(m->req.root, m->req.path);
     }

@@ -78,12 +78,7 @@ bool sym_jitmap_read(int fd, struct map *text)
 
 bool sym_jitmap_is_jit(const struct sym_module *m)
 {
-    const char *p = m->req.path;
-
-    return sym_jitmap_pid(m) &&
-           (!*p || strncmp(p, "//anon", 6) == 0 || strncmp(p, "[anon", 5) == 0 ||
-            strncmp(p, "[jit", 4) == 0 || strncmp(p, "/memfd:", 7) == 0 ||
-            strncmp(p, "/dev/zero", 9) == 0 || strncmp(m->base, "perf-", 5) == 0);
+    return m->req.kind == MODULE_JIT && sym_jitmap_pid(m);
 }
 
 int64_t sym_jitmap_pid(const struct sym_module *m)

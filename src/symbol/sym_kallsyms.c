@@ -194,8 +194,7 @@ static bool is_running_kernel(struct sym_module *m)
     struct map notes = { 0 };
     bool same;
 
-    if (m->req.build_id_size == 0 || strncmp(m->req.path, "[kernel", 7) != 0 ||
-        map_open(&notes, "/sys/kernel/notes", NULL) < 0)
+    if (m->req.build_id_size == 0 || map_open(&notes, "/sys/kernel/notes", NULL) < 0)
         return true;
     same = memmem(notes.data, notes.size, m->req.build_id, m->req.build_id_size) != NULL;
     map_close(&notes);
@@ -204,25 +203,12 @@ static bool is_running_kernel(struct sym_module *m)
     return same;
 }
 
-static bool is_kernel(const char *path)
-{
-    static const char *const others[] = { "[vdso]", "[vsyscall]", "[jit", "[heap]", "[stack",
-                                          "[anon", "[uprobes", "[vvar", "[unknown" };
-
-    if (path[0] != '[')
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(others); i++)
-        if (strncmp(path, others[i], strlen(others[i])) == 0)
-            return false;
-    return true;
-}
-
 static void *kernel_open(struct sym_module *m)
 {
     struct kernel_state *st;
     char path[4096] = "";
 
-    if (!is_kernel(m->req.path) || !is_running_kernel(m))
+    if (m->req.kind != MODULE_KERNEL || !is_running_kernel(m))
         return NULL;
     st = mem_zalloc(sizeof *st);
     if (!cache_path(path, sizeof path) || !read_cache(st, path)) {

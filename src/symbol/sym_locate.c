@@ -97,7 +97,7 @@ struct sym_image *sym_locate_file(struct sym_module *m)
     struct sym_image *im;
     int fd;
 
-    if (strncmp(m->req.path, "[vdso]", 6) == 0) {
+    if (m->req.kind == MODULE_VDSO) {
         im = sym_image_open_vdso(&e);
     } else {
         fd = sym_locate_dup(m);

@@ -93,10 +93,7 @@ void sym_module_set_problem(struct sym_module *m, const char *fmt, ...)
 
 bool sym_module_is_file(const struct sym_module *m)
 {
-    const char *p = m->req.path;
-
-    return p[0] == '/' ? strncmp(p, "//anon", 6) != 0 : strncmp(p, "[vdso]", 6) == 0 ||
-           (p[0] && p[0] != '[');
+    return m->req.kind == MODULE_VDSO || (m->req.kind == MODULE_FILE && *m->req.path);
 }
 
 struct sym_image *sym_module_file(struct sym_module *m)

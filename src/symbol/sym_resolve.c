@@ -81,9 +81,9 @@ static struct sym_resolve_module *open_module(struct sym_resolve *s, uint32_t id
         return m;
     of = &s->in->module.v[id - 1];
     m->open = sym_module_open(&(struct sym_request){
-        .path = intern_text_of(s->in, of->path), .root = m->root, .build_id = of->build_id,
-        .build_id_size = of->build_id_size, .pid = m->pid, .ns_pid = m->ns_pid,
-        .file = m->file, .is_past = s->is_past, .quick = m->quick });
+        .path = intern_text_of(s->in, of->path), .kind = of->kind, .root = m->root,
+        .build_id = of->build_id, .build_id_size = of->build_id_size, .pid = m->pid,
+        .ns_pid = m->ns_pid, .file = m->file, .is_past = s->is_past, .quick = m->quick });
     return m;
 }
 

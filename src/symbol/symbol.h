@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "profile/sink.h"
 
 /* Sources of names, worst to best; reports advise the user on how to get better ones. */
 enum sym_source {
@@ -40,6 +41,7 @@ struct sym_line { /* one function of an inline chain; strings live as long as th
 
 struct sym_request {
     const char *path;          /* as the target saw it; "[kernel]", "[vdso]", "[jit]" ... */
+    enum module_kind kind;     /* decides which symbolizers are asked */
     const char *root;          /* "/proc/PID/root" or "" (NULL is "") */
     const uint8_t *build_id;   /* NULL or size 0 when unknown */
     size_t build_id_size;

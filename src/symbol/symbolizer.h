@@ -48,7 +48,7 @@ void *sym_module_state(struct sym_module *m, const struct symbolizer *s);
 /* Record a problem, unless one is recorded. */
 void sym_module_set_problem(struct sym_module *m, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-bool sym_module_is_file(const struct sym_module *m); /* not "[kernel]", "[jit]" or nothing */
+bool sym_module_is_file(const struct sym_module *m); /* not the kernel, JIT code or nothing */
 /* NAME demangled, stored in the module; *LINKAGE is NAME if that differs, else NULL. */
 const char *sym_module_name(struct sym_module *m, const char *name, const char **linkage);
 /* Sorted starts of functions from .eh_frame_hdr; NULL and 0 when there is none. */

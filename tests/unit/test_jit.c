@@ -28,7 +28,8 @@ TEST(jitmap_is_found_under_the_root_by_the_inner_pid)
     static const char text[] = "1000 20 first\n0x2000 0x10 LazyCompile:~f /app/a.js:3\nbroken line\n"
                                "3000 0 empty\n4000 8 _ZN3foo3barEv\n5000 ffffffffffffffff far\n";
     const char *dir = test_dir();
-    struct sym_request ask = { .path = "[jit]", .root = dir, .pid = 999999999, .ns_pid = 7 };
+    struct sym_request ask = { .path = "[jit]", .kind = MODULE_JIT, .root = dir,
+                               .pid = 999999999, .ns_pid = 7 };
     struct sym_module *m;
     char path[256];
 
@@ -52,8 +53,29 @@ TEST(jitmap_path_of_perf_names_its_process)
 
     snprintf(path, sizeof path, "%s/perf-42.map", dir);
     write_file(path, "10 10 f\n", 8);
-    m = sym_module_open(&(struct sym_request){ .path = path });
+    m = sym_module_open(&(struct sym_request){ .path = path, .kind = MODULE_JIT });
     CHECK_STR(name_at(m, 0x18), "f");
+    CHECK_STR(sym_module_problem(m), ""); /* a symbol map is not read as a program */
+    sym_module_close(m);
+}
+
+TEST(jitmap_names_all_memory_without_a_file)
+{
+    const char *dir = test_dir();
+    struct sym_request ask = { .path = "/SYSV00000000", .kind = MODULE_JIT, .root = dir,
+                               .pid = 999999999, .ns_pid = 7 };
+    struct sym_module *m;
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/tmp/perf-7.map", dir);
+    write_file(path, "10 10 f\n", 8);
+    m = sym_module_open(&ask);
+    CHECK_STR(name_at(m, 0x18), "f");
+    CHECK_STR(sym_module_problem(m), "");
+    sym_module_close(m);
+    ask.kind = MODULE_FILE; /* of the same process */
+    m = sym_module_open(&ask);
+    CHECK_STR(name_at(m, 0x18), "");
     sym_module_close(m);
 }
 
@@ -77,7 +99,7 @@ TEST(jitmap_ignores_files_with_other_names)
 
     snprintf(path, sizeof path, "%s/perf-42.map.old", dir);
     write_file(path, "10 10 f\n", 8);
-    m = sym_module_open(&(struct sym_request){ .path = path });
+    m = sym_module_open(&(struct sym_request){ .path = path, .kind = MODULE_JIT });
     CHECK_STR(name_at(m, 0x18), "");
     sym_module_close(m);
 }
@@ -93,7 +115,7 @@ TEST(jitmap_is_read_to_its_end_however_long_it_is)
         buf_printf(&b, "%x 10 function_%u\n", 0x10000 + i * 16, i);
     snprintf(path, sizeof path, "%s/perf-9.map", dir);
     write_file(path, b.data, b.n);
-    m = sym_module_open(&(struct sym_request){ .path = path });
+    m = sym_module_open(&(struct sym_request){ .path = path, .kind = MODULE_JIT });
     CHECK_STR(name_at(m, 0x10000), "function_0");
     CHECK_STR(name_at(m, 0x10000 + 19999 * 16 + 15), "function_19999");
     sym_module_close(m);
@@ -109,7 +131,7 @@ TEST(jitmap_later_code_hides_what_it_covers)
 
     snprintf(path, sizeof path, "%s/perf-1.map", dir);
     write_file(path, text, sizeof text - 1);
-    m = sym_module_open(&(struct sym_request){ .path = path });
+    m = sym_module_open(&(struct sym_request){ .path = path, .kind = MODULE_JIT });
     CHECK_STR(name_at(m, 0x7f), "");
     CHECK_STR(name_at(m, 0x80), "middle");
     CHECK_STR(name_at(m, 0x100), "old again");
@@ -204,7 +226,7 @@ TEST(jitdump_provides_names_lines_and_bytes)
     add_code(&b, 0x3000, "cut", 6);
     snprintf(path, sizeof path, "%s/jit-1.dump", dir);
     write_file(path, b.data, b.n - 1);
-    m = sym_module_open(&(struct sym_request){ .path = path });
+    m = sym_module_open(&(struct sym_request){ .path = path, .kind = MODULE_JIT });
     CHECK_EQ(sym_module_find(m, 0x100a, &c), 1);
     CHECK_STR(c[0].name, "f");
     CHECK_STR(c[0].file, "a.js");
@@ -241,8 +263,8 @@ TEST(jitdump_of_a_live_process_is_not_used_for_an_ended_one)
     write_file(path, b.data, b.n);
     CHECK_EQ(map_open(&dump, path, NULL), 0); /* mapped, as a JIT compiler does */
     for (int past = 0; past <= 1; past++) {
-        m = sym_module_open(&(struct sym_request){ .path = "//anon", .pid = getpid(),
-                                                   .is_past = past });
+        m = sym_module_open(&(struct sym_request){ .path = "//anon", .kind = MODULE_JIT,
+                                                   .pid = getpid(), .is_past = past });
         CHECK_STR(name_at(m, 0x1001), past ? "" : "f");
         sym_module_close(m);
     }
@@ -275,7 +297,7 @@ TEST(kernel_symbols_come_from_this_kernel_or_a_reason_is_reported)
 
     setenv("FATHOM_CACHE", dir, 1);
     for (int i = 0; i < 2; i++) { /* the second reads the cache */
-        m = sym_module_open(&(struct sym_request){ .path = "[kernel]" });
+        m = sym_module_open(&(struct sym_request){ .path = "[kernel]", .kind = MODULE_KERNEL });
         CHECK(sym_module_source(m) == SYM_KALLSYMS || *sym_module_problem(m));
         sym_module_close(m);
     }
@@ -285,7 +307,7 @@ TEST(kernel_of_another_build_gets_no_names)
 {
     const uint8_t other[20] = { 9, 9, 9 };
     struct sym_module *m = sym_module_open(&(struct sym_request){
-        .path = "[kernel]", .build_id = other, .build_id_size = sizeof other });
+        .path = "[kernel]", .kind = MODULE_KERNEL, .build_id = other, .build_id_size = sizeof other });
 
     if (access("/sys/kernel/notes", R_OK) < 0)
         test_skip("/sys/kernel/notes cannot be read");

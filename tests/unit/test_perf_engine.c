@@ -233,6 +233,20 @@ TEST(perf_engine_handles_code_without_a_file)
     finish(&r);
 }
 
+TEST(perf_engine_keeps_special_mappings_apart_from_jit_code)
+{
+    struct run r;
+
+    start(&r);
+    pb_comm(&r.b, 1, 10, 10, "x", true);
+    pb_map(&r.b, 2, 10, CODE, PAGE, 0, "[uprobes]");
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 5));
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 [uprobes]+400005\n");
+    CHECK_EQ(r.profile->frame.v[0].kind, FRAME_NATIVE);
+    CHECK_EQ(r.profile->module.v[0].kind, MODULE_NONE);
+    finish(&r);
+}
+
 TEST(perf_engine_names_code_by_the_jitdump_its_process_maps)
 {
     struct run r;
@@ -817,8 +831,8 @@ TEST(perf_names_take_a_chain_for_complete_if_a_root_made_the_call)
     struct run r;
 
     start(&r);
-    intern_module(&r.in, &(struct module){ .kind = MODULE_FILE, .path = intern_cstr(&r.in,
-                      map_of_names("1000 10 _start\n1010 10 main\n1020 10 start_thread\n")) });
+    intern_path(&r.in, intern_cstr(&r.in, map_of_names("1000 10 _start\n1010 10 main\n"
+                                                       "1020 10 start_thread\n")));
     chains_end(&r, 0x1010, FRAME_RETURN, 1); /* called by the last instruction of _start */
     chains_end(&r, 0x1010, 0, 2);
     chains_end(&r, 0x1020, FRAME_RETURN, 4); /* called by main */

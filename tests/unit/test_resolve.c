@@ -80,7 +80,7 @@ static void begin(struct resolved *r, const char *map)
     CHECK_EQ(map_write_file(path, map, strlen(map), NULL), 0);
     r->p = profile_new();
     intern_init(&r->in, profile_sink(r->p));
-    add_module(&r->in, path, MODULE_FILE);
+    add_module(&r->in, path, MODULE_JIT);
     sym_resolve_init(&r->s, &r->in);
 }
 

@@ -331,7 +331,8 @@ TEST(symbol_cxx_names_have_their_scope)
 
 TEST(symbol_vdso_is_read_from_memory)
 {
-    struct sym_module *m = open_at("[vdso]");
+    struct sym_module *m = sym_module_open(
+        &(struct sym_request){ .path = "[vdso]", .kind = MODULE_VDSO });
     const struct sym_line *c;
     size_t found = 0;
 
