@@ -188,18 +188,19 @@ static void kernel_close(void *state)
     free(st);
 }
 
-/* The build id of the running kernel is among its notes. */
-static bool is_running_kernel(struct sym_module *m)
+/* Another kernel has another name ("[kernel 6.1.0]") or build id.  That of the running kernel is
+ * among its notes. */
+static bool is_running_kernel(const struct sym_module *m)
 {
     struct map notes = { 0 };
     bool same;
 
+    if (strcmp(m->req.path, "[kernel]") != 0)
+        return false;
     if (m->req.build_id_size == 0 || map_open(&notes, "/sys/kernel/notes", NULL) < 0)
         return true;
     same = memmem(notes.data, notes.size, m->req.build_id, m->req.build_id_size) != NULL;
     map_close(&notes);
-    if (!same)
-        sym_module_set_problem(m, "the recording is from another kernel");
     return same;
 }
 
@@ -208,8 +209,13 @@ static void *kernel_open(struct sym_module *m)
     struct kernel_state *st;
     char path[4096] = "";
 
-    if (m->req.kind != MODULE_KERNEL || !is_running_kernel(m))
+    if (m->req.kind != MODULE_KERNEL)
         return NULL;
+    if (!is_running_kernel(m)) {
+        sym_module_set_problem(m, "the recording is from another kernel");
+        m->advised = true; /* no setting of this machine helps */
+        return NULL;
+    }
     st = mem_zalloc(sizeof *st);
     if (!cache_path(path, sizeof path) || !read_cache(st, path)) {
         vec_clear(&st->table.entry);

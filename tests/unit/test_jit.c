@@ -313,5 +313,17 @@ TEST(kernel_of_another_build_gets_no_names)
         test_skip("/sys/kernel/notes cannot be read");
     CHECK_EQ(sym_module_source(m), SYM_NONE);
     CHECK(strstr(sym_module_problem(m), "another kernel"));
+    CHECK_STR(sym_module_advice(m), "");
+    sym_module_close(m);
+}
+
+TEST(kernel_of_another_release_gets_no_names)
+{
+    struct sym_module *m = sym_module_open(&(struct sym_request){ .path = "[kernel 1.0]",
+                                                                  .kind = MODULE_KERNEL });
+
+    CHECK_EQ(sym_module_source(m), SYM_NONE);
+    CHECK(strstr(sym_module_problem(m), "another kernel"));
+    CHECK_STR(sym_module_advice(m), "");
     sym_module_close(m);
 }
