@@ -72,11 +72,13 @@ static int nothing_to_list(const struct an_annotate *a, const char *name, struct
 int an_annotate_build(struct an_annotate *a, struct profile *p, const struct an_view *v,
                       const struct an_annotate_query *q, struct err *e)
 {
+    struct an_shown_query shown = { .min_pct = q->min_pct, .code = q->code,
+                                    .all_code = q->all_code };
     uint32_t functions[MOST_LISTINGS];
     size_t n;
 
     *a = (struct an_annotate){ .source = { p, *v }, .code = q->code };
-    a->whole = an_source_total(&a->source);
+    shown.whole = a->whole = an_source_total(&a->source);
     a->metric_name = an_view_name(v);
     a->unit = an_view_unit(v);
     n = choose(q, &a->source, functions, &a->whole_file);
@@ -90,6 +92,7 @@ int an_annotate_build(struct an_annotate *a, struct profile *p, const struct an_
         *l = (struct an_annotate_listing){ 0 };
         an_listing_build(&l->listing, &a->source, functions[i], a->whole_file);
         read_text(p, &l->listing, &l->disk);
+        an_shown_select(&l->shown, &l->listing, &shown);
     }
     return 0;
 }
@@ -97,13 +100,14 @@ int an_annotate_build(struct an_annotate *a, struct profile *p, const struct an_
 void an_annotate_release(struct an_annotate *a)
 {
     for (size_t i = 0; i < a->v.n; i++) {
+        an_shown_release(&a->v.v[i].shown);
         an_listing_release(&a->v.v[i].listing);
         map_close(&a->v.v[i].disk);
     }
     vec_release(&a->v);
 }
 
-/* --- JSON ------------------------------------------------------------------------------- */
+/* --- JSON and CSV ----------------------------------------------------------------------- */
 
 static const struct result_column inlined_columns[] = {
     { NULL, "name" }, { NULL, "self" }, { NULL, "self_pct" },
@@ -115,16 +119,29 @@ static const struct result_column instr_columns[] = {
 static const struct result_column line_columns[] = {
     { NULL, "line" }, { NULL, "text" }, { NULL, "self" }, { NULL, "self_pct" },
     { NULL, "total" }, { NULL, "total_pct" }, { NULL, "inlined" }, { NULL, "instructions" },
+    { NULL, "hidden_instructions" }, { NULL, "hidden_self" },
 };
 static const struct result_column function_columns[] = {
     { NULL, "name" }, { NULL, "file" }, { NULL, "module" }, { NULL, "self" }, { NULL, "self_pct" },
     { NULL, "total" }, { NULL, "total_pct" }, { NULL, "lines" },
 };
+static const struct result_column row_columns[] = { /* CSV */
+    { NULL, "row" }, { NULL, "function" }, { NULL, "file" }, { NULL, "module" }, { NULL, "line" },
+    { NULL, "address" }, { NULL, "text" }, { NULL, "self" }, { NULL, "self_pct" },
+    { NULL, "total" }, { NULL, "total_pct" },
+};
 
-static void put_cost(const struct an_annotate *a, struct result_table *t, int64_t x)
+struct writer {
+    const struct an_annotate *a;
+    const struct an_annotate_listing *l;
+    struct result *r;
+    struct result_table *rows; /* of CSV */
+};
+
+static void put_cost(const struct writer *w, struct result_table *t, int64_t x)
 {
     result_cell(t, result_int(x));
-    result_cell(t, result_real(a->whole ? 100.0 * (double)x / (double)a->whole : 0, DECIMALS));
+    result_cell(t, result_real(an_shown_pct(x, w->a->whole), DECIMALS));
 }
 
 static struct result_value hex(struct result *r, uint64_t address)
@@ -132,57 +149,103 @@ static struct result_value hex(struct result *r, uint64_t address)
     return result_text(result_printf(r, "0x%" PRIx64, address));
 }
 
-static struct result_value inlined_rows(const struct an_annotate *a, const struct an_listing *l,
-                                        const struct an_source_line *line, struct result *r)
+static const char *listing_name(const struct writer *w)
 {
-    const struct profile *p = a->source.profile;
+    return w->a->whole_file ? "" : w->l->listing.name;
+}
+
+/* Add a row to CSV, up to its self cost.  The caller adds the total. */
+static void put_row(const struct writer *w, const char *row, uint32_t line,
+                    struct result_value address, struct result_value text, int64_t self)
+{
+    result_cell(w->rows, result_text(row));
+    result_cell(w->rows, result_text(listing_name(w)));
+    result_cell(w->rows, result_text(w->l->listing.file));
+    result_cell(w->rows, result_text(w->l->listing.module));
+    result_cell(w->rows, result_uint(line));
+    result_cell(w->rows, address);
+    result_cell(w->rows, text);
+    put_cost(w, w->rows, self);
+}
+
+static void put_no_total(const struct writer *w)
+{
+    result_cell(w->rows, result_none());
+    result_cell(w->rows, result_none());
+}
+
+static struct result_value inlined_rows(const struct writer *w, const struct an_shown_line *line)
+{
+    const struct profile *p = w->a->source.profile;
     struct result_table *t;
-    struct result_value v = result_rows(r, inlined_columns, ARRAY_LEN(inlined_columns), &t);
+    struct result_value v = result_rows(w->r, inlined_columns, ARRAY_LEN(inlined_columns), &t);
 
     for (uint32_t i = 0; i < line->n_inlined; i++) {
-        const struct an_inlined *in = &l->inlined.v[line->first_inlined + i];
+        const struct an_inlined *in = w->l->shown.inlined.v[line->first_inlined + i];
+        struct result_value name =
+            result_text(profile_string(p, p->function.v[in->function - 1].name));
 
-        result_cell(t, result_text(profile_string(p, p->function.v[in->function - 1].name)));
-        put_cost(a, t, in->self);
+        result_cell(t, name);
+        put_cost(w, t, in->self);
+        put_row(w, "inlined", line->number, result_none(), name, in->self);
+        put_no_total(w);
     }
     return v;
 }
 
-static struct result_value instr_rows(const struct an_annotate *a, const struct an_listing *l,
-                                      const struct an_source_line *line, struct result *r)
+static struct result_value instr_rows(const struct writer *w, const struct an_shown_line *line)
 {
     struct result_table *t;
-    struct result_value v = result_rows(r, instr_columns, ARRAY_LEN(instr_columns), &t);
+    struct result_value v = result_rows(w->r, instr_columns, ARRAY_LEN(instr_columns), &t);
 
     for (uint32_t i = 0; i < line->n_instr; i++) {
-        const struct an_instr *in = &l->instr.v[line->first_instr + i];
+        const struct an_instr *in = w->l->shown.instr.v[line->first_instr + i];
 
-        result_cell(t, hex(r, in->d.address));
+        result_cell(t, hex(w->r, in->d.address));
         result_cell(t, result_text(in->d.text));
-        put_cost(a, t, in->self);
-        result_cell(t, in->d.target ? hex(r, in->d.target) : result_none());
+        put_cost(w, t, in->self);
+        result_cell(t, in->d.target ? hex(w->r, in->d.target) : result_none());
+        put_row(w, "instruction", line->number, hex(w->r, in->d.address), result_text(in->d.text),
+                in->self);
+        put_no_total(w);
+    }
+    if (line->n_hidden) {
+        put_row(w, "hidden", line->number, result_none(),
+                result_text(result_printf(w->r, "%u instructions", line->n_hidden)),
+                line->hidden);
+        put_no_total(w);
     }
     return v;
 }
 
-static struct result_value line_rows(const struct an_annotate *a, const struct an_listing *l,
-                                     struct result *r)
+static void put_line(const struct writer *w, struct result_table *t,
+                     const struct an_shown_line *line)
+{
+    int64_t self = line->cost ? line->cost->self : 0, total = line->cost ? line->cost->total : 0;
+    size_t n;
+    const char *s = an_listing_text(&w->l->listing, line->number, &n);
+    struct result_value text =
+        s ? result_text(arena_strndup(&w->r->arena, s, n)) : result_null();
+
+    put_row(w, "line", line->number, result_none(), text, self);
+    put_cost(w, w->rows, total);
+    result_cell(t, result_uint(line->number));
+    result_cell(t, text);
+    put_cost(w, t, self);
+    put_cost(w, t, total);
+    result_cell(t, inlined_rows(w, line));
+    result_cell(t, w->a->code ? instr_rows(w, line) : result_none());
+    result_cell(t, line->n_hidden ? result_uint(line->n_hidden) : result_none());
+    result_cell(t, line->n_hidden ? result_int(line->hidden) : result_none());
+}
+
+static struct result_value line_rows(const struct writer *w)
 {
     struct result_table *t;
-    struct result_value v = result_rows(r, line_columns, ARRAY_LEN(line_columns), &t);
+    struct result_value v = result_rows(w->r, line_columns, ARRAY_LEN(line_columns), &t);
 
-    for (size_t i = 0; i < l->line.n; i++) {
-        const struct an_source_line *line = &l->line.v[i];
-        size_t n;
-        const char *s = an_listing_text(l, line->line, &n);
-
-        result_cell(t, result_uint(line->line));
-        result_cell(t, s ? result_text(arena_strndup(&r->arena, s, n)) : result_null());
-        put_cost(a, t, line->self);
-        put_cost(a, t, line->total);
-        result_cell(t, inlined_rows(a, l, line, r));
-        result_cell(t, a->code ? instr_rows(a, l, line, r) : result_none());
-    }
+    for (size_t i = 0; i < w->l->shown.line.n; i++)
+        put_line(w, t, &w->l->shown.line.v[i]);
     return v;
 }
 
@@ -190,8 +253,9 @@ void an_annotate_result(const struct an_annotate *a, struct result *r)
 {
     struct result_table *t = result_table(r, "functions", function_columns,
                                           ARRAY_LEN(function_columns));
+    struct writer w = { .a = a, .r = r };
 
-    r->main = t;
+    r->main = w.rows = result_table(r, NULL, row_columns, ARRAY_LEN(row_columns));
     r->pretty = true;
     result_fact(r, "metric", result_text(a->metric_name));
     result_fact(r, "unit", result_text(a->unit));
@@ -199,11 +263,12 @@ void an_annotate_result(const struct an_annotate *a, struct result *r)
     for (size_t i = 0; i < a->v.n; i++) {
         const struct an_listing *l = &a->v.v[i].listing;
 
-        result_cell(t, result_text(a->whole_file ? "" : l->name));
+        w.l = &a->v.v[i];
+        result_cell(t, result_text(listing_name(&w)));
         result_cell(t, result_text(l->file));
         result_cell(t, result_text(l->module));
-        put_cost(a, t, l->self);
-        put_cost(a, t, l->total);
-        result_cell(t, line_rows(a, l, r));
+        put_cost(&w, t, l->self);
+        put_cost(&w, t, l->total);
+        result_cell(t, line_rows(&w));
     }
 }

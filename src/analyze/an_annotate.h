@@ -3,7 +3,7 @@
 #ifndef FATHOM_ANALYZE_AN_ANNOTATE_H
 #define FATHOM_ANALYZE_AN_ANNOTATE_H
 
-#include "analyze/an_source.h"
+#include "analyze/an_shown.h"
 #include "base/map.h"
 #include "text/result.h"
 
@@ -12,10 +12,13 @@ struct an_annotate_query {
     uint64_t functions; /* without a name: maximum number of functions */
     double share_pct;   /* without a name: stop when this share of the cost is covered */
     bool code;          /* include instructions */
+    bool all_code;      /* include all instructions of a hot line */
+    double min_pct;     /* minimum share of a hot line */
 };
 
 struct an_annotate_listing {
     struct an_listing listing;
+    struct an_shown shown;
     struct map disk; /* the source text, if the profile has none */
 };
 
@@ -33,7 +36,7 @@ int an_annotate_build(struct an_annotate *a, struct profile *p, const struct an_
                       const struct an_annotate_query *q, struct err *e);
 void an_annotate_release(struct an_annotate *a);
 
-/* Fill R with the facts and rows of all listings, for JSON. */
+/* Fill R with the facts and shown rows of all listings: nested for JSON, flat for CSV. */
 void an_annotate_result(const struct an_annotate *a, struct result *r);
 
 /* Add the code of FUNCTIONS without line numbers to a profile that has no code.  In an_code.c. */

@@ -6,9 +6,6 @@
 #include "analyze/an_annotate.h"
 #include "text/out.h"
 
-/* Print no code below lines whose share is less than MIN_PCT.  ALL_CODE also prints instructions
- * without cost. */
-void annotate_text(const struct an_annotate *a, double min_pct, bool all_code, struct out *o,
-                   int fd);
+void annotate_text(const struct an_annotate *a, struct out *o, int fd);
 
 #endif

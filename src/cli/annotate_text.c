@@ -10,20 +10,19 @@
 #include "text/table.h"
 #include "text/term.h"
 
-enum { CONTEXT = 2, HOT_PCT = 10, WARM_PCT = 2, TAB = 4 };
+enum { HOT_PCT = 10, WARM_PCT = 2, TAB = 4 };
 
 struct printer {
     struct out *o;
     struct term term;
     const struct an_annotate *a;
     const struct an_listing *l;
-    double min_pct;
-    bool all_code;
+    const struct an_shown *shown;
 };
 
 static double pct(const struct printer *w, int64_t x)
 {
-    return w->a->whole ? 100.0 * (double)x / (double)w->a->whole : 0;
+    return an_shown_pct(x, w->a->whole);
 }
 
 static enum term_style heat(double p)
@@ -36,7 +35,7 @@ static void put_pct(struct printer *w, int64_t x)
 {
     double p = pct(w, x);
 
-    if (p < 0.005) {
+    if (!an_shown_is_visible(p)) {
         out_str(w->o, "       ");
         return;
     }
@@ -77,16 +76,14 @@ static void put_cut(struct printer *w, const char *text, size_t before)
     buf_release(&b);
 }
 
-static void put_inlined(struct printer *w, const struct an_source_line *line)
+static void put_inlined(struct printer *w, const struct an_shown_line *line)
 {
     struct buf text = { 0 };
 
     for (uint32_t i = 0; i < line->n_inlined; i++) {
-        const struct an_inlined *in = &w->l->inlined.v[line->first_inlined + i];
+        const struct an_inlined *in = w->shown->inlined.v[line->first_inlined + i];
         const struct function *f = &w->a->source.profile->function.v[in->function - 1];
 
-        if (pct(w, in->self) < w->min_pct)
-            continue;
         out_str(w->o, "  ");
         put_pct(w, in->self);
         out_str(w->o, "                ");
@@ -112,21 +109,10 @@ static void put_instr(struct printer *w, const struct an_instr *in, const char *
     out_printf(w->o, "%s %s\n", gutter, in->d.text);
 }
 
-/* Minimum cost of a shown instruction: the minimum share, or a tenth of the cost of all INSTR if
- * that is less. */
-static int64_t least_of(const struct printer *w, const struct an_instr *instr, size_t n)
-{
-    double least = w->min_pct / 100 * (double)w->a->whole, sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += (double)instr[i].self;
-    return (int64_t)(sum / 10 < least ? sum / 10 : least);
-}
-
 /* Print the sum of the hidden instructions, so that the figures add up to the cost of the line. */
 static void put_hidden(struct printer *w, int64_t cost, size_t n)
 {
-    if (pct(w, cost) < 0.005)
+    if (!an_shown_is_visible(pct(w, cost)))
         return;
     out_str(w->o, "  ");
     put_pct(w, cost);
@@ -136,104 +122,52 @@ static void put_hidden(struct printer *w, int64_t cost, size_t n)
     term_end(&w->term, w->o, TERM_DIM);
 }
 
-/* Print the instructions of a hot line: runs with cost, without the instructions between them. */
-static void put_code(struct printer *w, const struct an_instr *instr, size_t n)
+/* Print the instructions of a line; dots mark hidden ones. */
+static void put_code(struct printer *w, const struct an_shown_line *line)
 {
-    char (*gutter)[AN_JUMPS_BYTES] = an_jumps_draw(instr, n);
-    int64_t least = least_of(w, instr, n), hidden = 0;
-    size_t last = SIZE_MAX, n_hidden = 0;
+    const struct an_instr *all = &w->l->instr.v[line->cost->first_instr], *last = NULL;
+    char (*gutter)[AN_JUMPS_BYTES] = an_jumps_draw(all, line->cost->n_instr);
 
-    for (size_t i = 0; i < n; i++) {
-        bool near = false;
+    for (uint32_t i = 0; i < line->n_instr; i++) {
+        const struct an_instr *in = w->shown->instr.v[line->first_instr + i];
 
-        for (size_t k = i > CONTEXT ? i - CONTEXT : 0; k < n && k <= i + CONTEXT; k++)
-            near = near || (instr[k].self && instr[k].self >= least);
-        if (!near && !w->all_code) {
-            hidden += instr[i].self;
-            n_hidden += instr[i].self != 0;
-            continue;
-        }
-        if (last != SIZE_MAX &&
-            instr[last].d.address + instr[last].d.size != instr[i].d.address)
+        if (last && last->d.address + last->d.size != in->d.address)
             out_str(w->o, "                        ...\n");
-        put_instr(w, &instr[i], gutter[i]);
-        last = i;
+        put_instr(w, in, gutter[in - all]);
+        last = in;
     }
-    put_hidden(w, hidden, n_hidden);
+    put_hidden(w, line->hidden, line->n_hidden);
     free(gutter);
 }
 
-static bool is_hot(const struct printer *w, const struct an_source_line *line)
+static void put_line(struct printer *w, const struct an_shown_line *line)
 {
-    double least = w->min_pct;
-
-    return pct(w, line->self) >= least || (line->n_inlined && pct(w, line->total) >= least);
-}
-
-static void put_line(struct printer *w, uint32_t number, const struct an_source_line *line)
-{
+    int64_t self = line->cost ? line->cost->self : 0;
     size_t n;
-    const char *s = an_listing_text(w->l, number, &n);
+    const char *s = an_listing_text(w->l, line->number, &n);
 
     out_str(w->o, "  ");
-    put_pct(w, line ? line->self : 0);
+    put_pct(w, self);
     out_char(w->o, ' ');
-    put_pct(w, line ? line->total : 0);
-    out_printf(w->o, " %c%5u  ", line && pct(w, line->self) >= HOT_PCT ? '>' : ' ', number);
+    put_pct(w, line->cost ? line->cost->total : 0);
+    out_printf(w->o, " %c%5u  ", pct(w, self) >= HOT_PCT ? '>' : ' ', line->number);
     put_source(w, s ? s : "", n, 26);
     out_char(w->o, '\n');
-    if (!line || !is_hot(w, line))
-        return;
     put_inlined(w, line);
-    if (w->a->code && line->n_instr)
-        put_code(w, &w->l->instr.v[line->first_instr], line->n_instr);
+    if (line->n_instr || line->n_hidden)
+        put_code(w, line);
 }
 
-static bool is_shown(const struct printer *w, const struct an_source_line *line)
-{
-    return pct(w, line->self) >= 0.005 || pct(w, line->total) >= 0.005;
-}
-
-/* Print lines with cost and two lines around each; dots mark hidden lines. */
+/* Dots mark hidden lines. */
 static void put_lines(struct printer *w)
 {
-    uint32_t next = 0;
+    for (size_t i = 0; i < w->shown->line.n; i++) {
+        const struct an_shown_line *line = &w->shown->line.v[i];
 
-    for (size_t i = 0; i < w->l->line.n; i++) {
-        const struct an_source_line *line = &w->l->line.v[i];
-        uint32_t from = line->line > CONTEXT ? line->line - CONTEXT : 1;
-        uint32_t until = line->line + CONTEXT;
-
-        if (!is_shown(w, line))
-            continue;
-        if (next && from > next)
+        if (i && line->number != line[-1].number + 1)
             out_str(w->o, "                         ...\n");
-        for (uint32_t k = from > next ? from : next; w->l->text && k < line->line; k++)
-            put_line(w, k, NULL);
-        put_line(w, line->line, line);
-        next = line->line + 1;
-        for (size_t k = i + 1; k < w->l->line.n; k++)
-            if (is_shown(w, &w->l->line.v[k])) {
-                until = w->l->line.v[k].line - 1 < until ? w->l->line.v[k].line - 1 : until;
-                break;
-            }
-        for (; w->l->text && next <= until; next++) {
-            size_t n;
-
-            if (!an_listing_text(w->l, next, &n))
-                break;
-            put_line(w, next, NULL);
-        }
+        put_line(w, line);
     }
-}
-
-/* Without debug information all cost is on line 0, and only code is listed. */
-static bool has_lines(const struct an_listing *l)
-{
-    for (size_t i = 0; i < l->line.n; i++)
-        if (l->line.v[i].line)
-            return true;
-    return false;
 }
 
 /* Print the name and its file: on one line if they fit, otherwise on two. */
@@ -265,12 +199,12 @@ static void put_listing(struct printer *w)
                human_weight((double)l->self, a->unit).s, pct(w, l->self),
                human_weight((double)l->total, a->unit).s, pct(w, l->total),
                human_weight((double)a->whole, a->unit).s, a->metric_name);
-    if (has_lines(l)) {
+    if (w->shown->has_lines) {
         out_str(w->o, "   self %  total %   line\n");
         put_lines(w);
     } else if (a->code && l->instr.n) {
         out_str(w->o, "   self %       address\n");
-        put_code(w, l->instr.v, l->instr.n);
+        put_code(w, &w->shown->line.v[0]);
     }
     if (*l->no_source)
         out_printf(w->o, "  (no source: %s)\n", l->no_source);
@@ -278,11 +212,10 @@ static void put_listing(struct printer *w)
         out_printf(w->o, "  (no code: %s)\n", l->no_code);
 }
 
-void annotate_text(const struct an_annotate *a, double min_pct, bool all_code, struct out *o,
-                   int fd)
+void annotate_text(const struct an_annotate *a, struct out *o, int fd)
 {
     for (size_t i = 0; i < a->v.n; i++) {
-        struct printer w = { o, term_of(fd), a, &a->v.v[i].listing, min_pct, all_code };
+        struct printer w = { o, term_of(fd), a, &a->v.v[i].listing, &a->v.v[i].shown };
 
         if (i)
             out_char(o, '\n');

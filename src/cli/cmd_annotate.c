@@ -14,7 +14,7 @@ struct annotate_args {
     struct filters filters;
     uint64_t functions;
     double share_pct;
-    bool no_code, all_code, json;
+    bool no_code, all_code, json, csv;
 };
 
 static const struct option annotate_options[] = {
@@ -27,16 +27,18 @@ static const struct option annotate_options[] = {
     { OPT_FLAG, 0, "all-code", offsetof(struct annotate_args, all_code), NULL,
       "show every instruction of a hot line" },
     { OPT_FLAG, 'j', "json", offsetof(struct annotate_args, json), NULL, "print JSON" },
+    { OPT_FLAG, 0, "csv", offsetof(struct annotate_args, csv), NULL,
+      "print comma-separated values" },
     { 0 },
 };
 
-static void print_json(const struct an_annotate *a, struct out *o)
+static void print_result(const struct an_annotate *a, enum result_form form, struct out *o)
 {
     struct result r;
 
     result_init(&r);
     an_annotate_result(a, &r);
-    result_print(&r, RESULT_AS_JSON, o, NULL);
+    result_print(&r, form, o, NULL);
     result_release(&r);
 }
 
@@ -44,7 +46,9 @@ static int annotate(const struct annotate_args *args, struct profile *p, const c
                     struct err *e)
 {
     const struct an_annotate_query q = { .name = name, .functions = args->functions,
-                                         .share_pct = args->share_pct, .code = !args->no_code };
+                                         .share_pct = args->share_pct, .code = !args->no_code,
+                                         .all_code = args->all_code,
+                                         .min_pct = args->filters.min_pct };
     struct out o = out_fd(STDOUT_FILENO);
     struct an_annotate a;
     struct an_view v;
@@ -53,10 +57,10 @@ static int annotate(const struct annotate_args *args, struct profile *p, const c
     if (filters_apply(&args->filters, p, AN_VIEW_PLAIN, &v, e) < 0)
         return -1;
     rc = an_annotate_build(&a, p, &v, &q, e);
-    if (rc == 0 && args->json)
-        print_json(&a, &o);
+    if (rc == 0 && (args->json || args->csv))
+        print_result(&a, args->json ? RESULT_AS_JSON : RESULT_AS_CSV, &o);
     else if (rc == 0)
-        annotate_text(&a, args->filters.min_pct, args->all_code, &o, STDOUT_FILENO);
+        annotate_text(&a, &o, STDOUT_FILENO);
     if (out_close(&o, e) < 0)
         rc = -1;
     an_annotate_release(&a);
@@ -92,6 +96,8 @@ static int annotate_run(void *args, const struct opts_rest *rest, struct err *e)
     struct profile *p;
     int rc;
 
+    if (a->json && a->csv)
+        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
     input.n = count_profiles(rest);
     name = input.n < rest->n ? rest->v[rest->n - 1] : NULL;
     p = input_open(&input, e);

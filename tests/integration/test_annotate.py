@@ -1,8 +1,11 @@
 """`fathom annotate`: the cost of lines and instructions of a program with known lines."""
+import csv
+import io
 import json
+import re
 import unittest
 
-from support import SOURCE, Case, fathom, workload
+from support import GOLDEN, SOURCE, Case, fathom, workload
 
 TEXT = (SOURCE / "tests/workloads/lines.c").read_text().splitlines()
 
@@ -11,7 +14,58 @@ def line_of(mark):
     return next(n for n, line in enumerate(TEXT, 1) if f"/* {mark} */" in line)
 
 
+def rows_of_text(text):
+    """The lines, inlined functions and instructions that the text output shows."""
+    for line in text.splitlines():
+        if line[9:25].isspace() and line[25:].startswith("inlined "):
+            yield "inlined", line[25:].split()[1]
+        elif line[9:25].isspace() and (hidden := re.match(r"in (\d+) other instruction", line[25:])):
+            yield "hidden", int(hidden[1])
+        elif line[23:24] == " " and re.fullmatch(r" *[0-9a-f]+", line[11:23]):
+            yield "instruction", int(line[11:23], 16)
+        elif re.fullmatch(r" *\d+", line[19:24]) and line[24:26].isspace():
+            yield "line", int(line[19:24])
+
+
+def rows_of_json(text):
+    for function in json.loads(text)["functions"]:
+        for line in function["lines"]:
+            yield "line", line["line"]
+            yield from (("inlined", i["name"]) for i in line["inlined"])
+            yield from (("instruction", int(i["address"], 16)) for i in line.get("instructions", []))
+            if "hidden_instructions" in line:
+                yield "hidden", line["hidden_instructions"]
+
+
+def rows_of_csv(text):
+    for row in csv.DictReader(io.StringIO(text)):
+        yield row["row"], {"line": lambda: int(row["line"]), "inlined": lambda: row["text"],
+                           "instruction": lambda: int(row["address"], 16),
+                           "hidden": lambda: int(row["text"].split()[0])}[row["row"]]()
+
+
 class Annotate(Case):
+    def check_rows(self, path, name, *options):
+        text = list(rows_of_text(fathom("annotate", path, name, *options).stdout))
+        self.assertEqual(list(rows_of_json(fathom("annotate", path, name, "--json", *options).stdout)), text)
+        self.assertEqual(list(rows_of_csv(fathom("annotate", path, name, "--csv", *options).stdout)), text)
+        return text
+
+    def test_text_json_and_csv_show_the_same_rows(self):
+        path = GOLDEN / "good" / "v1-every-record.fathom"
+        plain = self.check_rows(path, "main")
+        self.assertEqual({kind for kind, _ in plain}, {"line", "inlined", "instruction"})
+        self.assertEqual([r for r in self.check_rows(path, "main", "--all-code") if r not in plain],
+                         [("instruction", 0x401004)])
+        self.assertEqual({kind for kind, _ in self.check_rows(path, "main", "--min", "13")}, {"line"})
+        self.assertEqual({kind for kind, _ in self.check_rows(path, "main", "--no-code")},
+                         {"line", "inlined"})
+
+    def test_text_json_and_csv_of_a_recording_show_the_same_rows(self):
+        path = self.record(workload("lines"))
+        for options in ([], ["--all-code"], ["--min", "0"], ["--min", "30"]):
+            self.check_rows(path, "work", *options)
+
     def listing(self, path, name, *options):
         got = json.loads(fathom("annotate", path, name, "--json", *options).stdout)
         return got["functions"][0]

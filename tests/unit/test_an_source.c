@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "analyze/an_jumps.h"
+#include "analyze/an_shown.h"
 #include "analyze/an_source.h"
 #include "profile/intern.h"
 
@@ -184,4 +185,85 @@ TEST(an_jumps_puts_short_jumps_nearest_to_the_code)
     CHECK_STR(gutter[3], "   │└▶");
     CHECK_STR(gutter[4], "   └─▶");
     free(gutter);
+}
+
+/* The numbers of the shown lines; "*" marks those with cost. */
+static const char *shown_lines(const struct an_shown *s)
+{
+    static char text[200];
+    size_t n = 0;
+
+    text[0] = 0;
+    for (size_t i = 0; i < s->line.n; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%u%s", i ? " " : "",
+                              s->line.v[i].number, s->line.v[i].cost ? "*" : "");
+    return text;
+}
+
+TEST(an_shown_adds_two_lines_around_each_line_with_cost)
+{
+    struct an_source_line line[] = { { .line = 2, .self = 10 }, { .line = 5, .self = 10 },
+                                     { .line = 6, .self = 0 }, { .line = 7, .self = 10 },
+                                     { .line = 13, .total = 10 } };
+    struct an_listing l = { .line = { line, ARRAY_LEN(line), ARRAY_LEN(line) },
+                            .text = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14",
+                            .text_size = 33 };
+    struct an_shown_query q = { .whole = 100, .min_pct = 1 };
+    struct an_shown s;
+
+    an_shown_select(&s, &l, &q);
+    CHECK_STR(shown_lines(&s), "1 2* 3 4 5* 6 7* 8 9 11 12 13* 14");
+    an_shown_release(&s);
+    l.text = NULL;
+    an_shown_select(&s, &l, &q);
+    CHECK_STR(shown_lines(&s), "2* 5* 7* 13*");
+    an_shown_release(&s);
+}
+
+TEST(an_shown_sums_the_instructions_it_hides)
+{
+    struct an_instr instr[12] = { { .self = 90 }, [5] = { .self = 3 }, [9] = { .self = 4 } };
+    struct an_source_line line = { .line = 1, .self = 97, .n_instr = ARRAY_LEN(instr) };
+    struct an_listing l = { .line = { &line, 1, 1 },
+                            .instr = { instr, ARRAY_LEN(instr), ARRAY_LEN(instr) } };
+    struct an_shown_query q = { .whole = 100, .min_pct = 5, .code = true };
+    struct an_shown s;
+
+    an_shown_select(&s, &l, &q);
+    CHECK_EQ(s.line.v[0].n_instr, 3); /* the first and two neighbors */
+    CHECK_EQ(s.line.v[0].n_hidden, 2);
+    CHECK_EQ(s.line.v[0].hidden, 7);
+    an_shown_release(&s);
+    q.all_code = true;
+    an_shown_select(&s, &l, &q);
+    CHECK_EQ(s.line.v[0].n_instr, ARRAY_LEN(instr));
+    CHECK_EQ(s.line.v[0].n_hidden, 0);
+    an_shown_release(&s);
+}
+
+TEST(an_shown_lists_an_inlined_function_by_its_own_share)
+{
+    struct an_inlined in[] = { { .function = 1, .self = 8 }, { .function = 2, .self = 4 } };
+    struct an_source_line line = { .line = 1, .total = 12, .n_inlined = ARRAY_LEN(in) };
+    struct an_listing l = { .line = { &line, 1, 1 }, .inlined = { in, 2, 2 } };
+    struct an_shown s;
+
+    an_shown_select(&s, &l, &(struct an_shown_query){ .whole = 100, .min_pct = 5 });
+    CHECK_EQ(s.line.v[0].n_inlined, 1);
+    CHECK_EQ(s.inlined.v[0]->function, 1);
+    an_shown_release(&s);
+}
+
+TEST(an_shown_lowers_the_limit_where_all_instructions_are_cheap)
+{
+    struct an_instr instr[] = { { .self = 1 }, { .self = 1 }, { .self = 1 } };
+    struct an_source_line line = { .self = 3, .n_instr = ARRAY_LEN(instr) }; /* line 0 */
+    struct an_listing l = { .line = { &line, 1, 1 }, .instr = { instr, 3, 3 } };
+    struct an_shown s;
+
+    an_shown_select(&s, &l, &(struct an_shown_query){ .whole = 100000, .min_pct = 1,
+                                                      .code = true });
+    CHECK(!s.has_lines);
+    CHECK_EQ(s.line.v[0].n_instr, 3);
+    an_shown_release(&s);
 }
