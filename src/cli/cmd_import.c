@@ -1,4 +1,4 @@
-/* cmd_import.c - import another tool's profile as a .fathom file.
+/* cmd_import.c - import other tools' profiles as a .fathom file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,9 +35,9 @@ static int import_run(void *args, const struct opts_rest *rest, struct err *e)
         print_list();
         return EXIT_DONE;
     }
-    if (rest->n != 1)
-        return err_set(e, ERR_USAGE, "give exactly one file to import");
-    p = format_open(rest->v[0], e);
+    if (!rest->n || rest->command)
+        return err_set(e, ERR_USAGE, "no files: give the files to import");
+    p = input_open(rest, e);
     if (!p)
         return -1;
     if (!a->output && access(INPUT_DEFAULT, F_OK) == 0)
@@ -61,8 +61,8 @@ static const struct opts_table import_tables[] = { { import_options, 0 }, { 0 } 
 
 const struct command cmd_import = {
     .name = "import",
-    .summary = "import another tool's profile as a .fathom file",
-    .usage = "import [options] FILE\nimport --list",
+    .summary = "import other tools' profiles as a .fathom file",
+    .usage = "import [options] FILE...\nimport --list",
     .examples =
         "  fathom import perf.data -o p.fathom       a recording of perf, with names and lines\n"
         "  perf script | fathom import - -o p.fathom",
