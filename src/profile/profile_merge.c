@@ -24,6 +24,8 @@ struct merge {
     VEC(struct merged_frame) frame;
     VEC(struct location) location;
     struct index frames;
+    struct umap identified;       /* path and kind: index in with_id, + 1 */
+    VEC(const struct module *) with_id; /* of the parts; NULL: build ids of this path differ */
     struct umap sources;          /* file */
     struct umap rows;             /* module and address */
     struct umap codes;            /* module and address: index in code, + 1 */
@@ -135,14 +137,53 @@ static void map_threads(struct merge *m, struct part *t, const char *path)
         add_own_thread(m, t, path);
 }
 
+static bool same_build_id(const struct module *x, const struct module *y)
+{
+    return x->build_id_size == y->build_id_size &&
+           memcmp(x->build_id, y->build_id, x->build_id_size) == 0;
+}
+
+static uint64_t path_key(const struct part *t, const struct module *x)
+{
+    return (uint64_t)t->string[x->path] << 8 | x->kind;
+}
+
+static void note_build_ids(struct merge *m, const struct part *t)
+{
+    for (size_t i = 0; i < t->p->module.n; i++) {
+        const struct module *x = &t->p->module.v[i];
+        uint32_t at = x->path && x->build_id_size ? umap_find(&m->identified, path_key(t, x)) : 0;
+
+        if (at && m->with_id.v[at - 1] && !same_build_id(m->with_id.v[at - 1], x))
+            m->with_id.v[at - 1] = NULL;
+        if (at || !x->path || !x->build_id_size)
+            continue;
+        vec_push(&m->with_id, x);
+        umap_put(&m->identified, path_key(t, x), (uint32_t)m->with_id.n);
+    }
+}
+
+/* Module X of T, with the build id of the modules at its path in other parts.  If these differ, it
+ * may be any of them, and keeps none. */
+static struct module identified(const struct merge *m, const struct part *t, struct module x)
+{
+    uint32_t at = x.build_id_size ? 0 : umap_find(&m->identified, path_key(t, &x));
+    const struct module *like = at ? m->with_id.v[at - 1] : NULL;
+
+    if (like) {
+        memcpy(x.build_id, like->build_id, sizeof x.build_id);
+        x.build_id_size = like->build_id_size;
+    }
+    return x;
+}
+
 /* Prefer the build id: containers and copies change the path. */
 static uint32_t find_module(const struct merge *m, const struct module *x)
 {
     for (uint32_t i = 0; x->build_id_size && i < m->in.module.n; i++) {
         const struct module *o = &m->in.module.v[i];
 
-        if (o->kind == x->kind && o->build_id_size == x->build_id_size &&
-            memcmp(o->build_id, x->build_id, x->build_id_size) == 0)
+        if (o->kind == x->kind && same_build_id(o, x))
             return i + 1;
     }
     return 0;
@@ -165,7 +206,7 @@ static void map_modules(struct merge *m, struct part *t)
 {
     t->module = new_ids(t->p->module.n);
     for (size_t i = 0; i < t->p->module.n; i++) {
-        struct module x = t->p->module.v[i];
+        struct module x = identified(m, t, t->p->module.v[i]);
 
         x.path = t->string[x.path];
         x.symbols = t->string[x.symbols];
@@ -439,6 +480,8 @@ static void merge_release(struct merge *m)
     vec_release(&m->frame);
     vec_release(&m->location);
     vec_release(&m->code);
+    vec_release(&m->with_id);
+    umap_release(&m->identified);
     index_release(&m->frames);
     umap_release(&m->sources);
     umap_release(&m->rows);
@@ -457,6 +500,7 @@ void profile_merge(const struct profile_part *part, size_t n, struct sink *out)
         t[i] = (struct part){ .p = part[i].profile, .shift = shift[i] };
         map_strings(&m, &t[i]);
         map_metrics(&m, &t[i]);
+        note_build_ids(&m, &t[i]);
     }
     for (size_t i = 0; i < m.metric.n; i++)
         intern_metric(&m.in, &m.metric.v[i]);

@@ -1,9 +1,9 @@
 /* profile_merge.h - merge profiles of one program: process pools, ranks, repeated runs.
  *
  * Items that are equal in two parts become one: strings; metrics with the same name and unit;
- * modules with the same build id (or without one, the same path); functions; frames; stacks;
- * source text and code.  Processes, threads, samples, spans and counters stay separate, so every
- * total is the sum of the totals of the parts.
+ * modules with the same build id, or the same path if at most one build id is known for it;
+ * functions; frames; stacks; source text and code.  Processes, threads, samples, spans and
+ * counters stay separate, so every total is the sum of the totals of the parts.
  *
  * Parts that share a clock (same host, clock and boot) keep their times.  Any other part is
  * shifted to start when the first part starts.  SPDX-License-Identifier: Apache-2.0 */

@@ -331,6 +331,37 @@ TEST(merge_identifies_a_module_by_build_id_or_path)
     profile_free(m);
 }
 
+TEST(merge_identifies_a_module_without_build_id_by_its_path)
+{
+    struct profile *m;
+
+    for (unsigned char first = 0; first < 2; first++) { /* in either order */
+        m = merge_two(one_frame("/a/app", first, "f", 0, 0), one_frame("/a/app", !first, "f", 0, 0));
+        CHECK_EQ(m->module.n, 1);
+        CHECK_EQ(m->module.v[0].build_id_size, 1);
+        CHECK_EQ(m->module.v[0].build_id[0], 1);
+        CHECK_EQ(m->stack.n, 1);
+        profile_free(m);
+    }
+    m = merge_two(one_frame("/a/app", 0, "f", 0, 0), one_frame("/b/app", 1, "f", 0, 0));
+    CHECK_EQ(m->module.n, 2);
+    profile_free(m);
+}
+
+TEST(merge_keeps_a_module_apart_that_may_be_either_of_two_builds)
+{
+    struct profile *p[] = { one_frame("/a/app", 0, "f", 0, 0), one_frame("/a/app", 1, "f", 0, 0),
+                            one_frame("/a/app", 2, "f", 0, 0) };
+    struct profile_part part[] = { { p[0], "0" }, { p[1], "1" }, { p[2], "2" } };
+    struct profile *m = merge(part, 3);
+
+    CHECK_EQ(m->module.n, 3);
+    CHECK_EQ(m->module.v[0].build_id_size, 0);
+    profile_free(m);
+    for (size_t i = 0; i < 3; i++)
+        profile_free(p[i]);
+}
+
 TEST(merge_names_an_address_that_only_one_profile_resolves)
 {
     for (int first = 0; first < 2; first++) {
