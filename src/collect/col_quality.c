@@ -27,11 +27,6 @@ static void write_meta(struct col_session *s, const char *key, const char *fmt, 
     sink_meta(s->in.out, key, text);
 }
 
-static void write_count(struct col_session *s, const char *key, uint64_t n)
-{
-    write_meta(s, key, "%" PRIu64, n);
-}
-
 static void write_cpu(struct col_session *s)
 {
     char text[4096], *p;
@@ -57,7 +52,7 @@ static void write_machine(struct col_session *s)
         write_meta(s, "kernel", "%s %s %s", u.sysname, u.release, u.machine);
         write_meta(s, "arch", "%s", u.machine);
     }
-    write_count(s, "cpus", s->perf.n_cpus);
+    sink_meta_u64(s->in.out, "cpus", s->perf.n_cpus);
     write_cpu(s);
     if (map_read_text("/sys/hypervisor/type", text, sizeof text) > 0)
         write_meta(s, "virtualization", "%s", text);
@@ -130,12 +125,12 @@ void col_quality_start(struct col_session *s)
     write_meta(s, "clock", "monotonic");
     if (localtime_r(&now, &tm) && strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", &tm))
         write_meta(s, "date", "%s", date);
-    write_count(s, "start_ns", s->start_ns);
+    sink_meta_u64(s->in.out, "start_ns", s->start_ns);
     for (size_t i = 0; i < s->events.n; i++)
         buf_printf(&events, "%s%s", i ? "," : "", s->events.v[i].name);
     write_meta(s, "events", "%s", buf_text(&events));
     buf_release(&events);
-    write_count(s, "rate_asked", s->plan.frequency_hz);
+    sink_meta_u64(s->in.out, "rate_asked", s->plan.frequency_hz);
     write_meta(s, "call_graph", "%s", graph_name(s->plan.graph));
     write_meta(s, "rung", "%s", levels_name(s));
     if (s->probe.why[0])
@@ -181,13 +176,13 @@ void col_quality_end(struct col_session *s)
     const struct col_summary *q = &s->sum;
 
     col_quality_summary(s);
-    write_count(s, "duration_ns", q->wall_ns);
+    sink_meta_u64(s->in.out, "duration_ns", q->wall_ns);
     if (s->target.ended)
         write_meta(s, "exit_status", "%d", q->exit_status);
     if (q->rate_achieved > 0)
         write_meta(s, "rate_achieved", "%.1f", q->rate_achieved);
-    write_count(s, "stack_bytes", q->copy_bytes);
+    sink_meta_u64(s->in.out, "stack_bytes", q->copy_bytes);
     col_sources_quality(&s->sources, s->in.out);
-    write_count(s, "quality.recorder_cpu_ns", q->own_cpu_ns);
-    write_count(s, "quality.target_cpu_ns", q->target_cpu_ns);
+    sink_meta_u64(s->in.out, "quality.recorder_cpu_ns", q->own_cpu_ns);
+    sink_meta_u64(s->in.out, "quality.target_cpu_ns", q->target_cpu_ns);
 }

@@ -7,8 +7,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_rings.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -264,21 +262,13 @@ static void finish(void *with, uint64_t stop_ns)
     take_until(r, UINT64_MAX);
 }
 
-static void write_meta(struct sink *out, const char *key, uint64_t n)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "%" PRIu64, n);
-    sink_meta(out, key, text);
-}
-
 static void quality(void *with, struct sink *out)
 {
     struct col_rings *r = with;
 
-    write_meta(out, "quality.records_lost", r->side_lost);
-    write_meta(out, "quality.reopened", r->perf->big);
-    write_meta(out, "quality.ring_bytes", r->perf->samples[0].size);
+    sink_meta_u64(out, "quality.records_lost", r->side_lost);
+    sink_meta_u64(out, "quality.reopened", r->perf->big);
+    sink_meta_u64(out, "quality.ring_bytes", r->perf->samples[0].size);
 }
 
 struct col_source col_rings_source(struct col_rings *r)

@@ -2,7 +2,6 @@
 #include "collect/col_zones.h"
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,12 +57,9 @@ static void take(void *with, uint64_t stop_ns)
 static void quality(void *with, struct sink *out)
 {
     const struct col_zones *z = with;
-    char text[24];
 
-    if (!z->into.regions)
-        return;
-    snprintf(text, sizeof text, "%" PRIu64, z->into.dropped);
-    sink_meta(out, "quality.dropped", text);
+    if (z->into.regions)
+        sink_meta_u64(out, "quality.dropped", z->into.dropped);
 }
 
 static void release(void *with)

@@ -10,8 +10,6 @@
  * nodes of a trie over tokens.  Most lines start like the previous one: the nodes of the common
  * prefix are reused.  SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -383,11 +381,8 @@ static void define_metrics(struct importer *im, bool two)
 
 static void write_skipped_lines(struct importer *im)
 {
-    char text[32];
-
-    snprintf(text, sizeof text, "%" PRIu64, im->bad);
     if (im->bad)
-        sink_meta(im->out, "quality.lines_skipped", text);
+        sink_meta_u64(im->out, "quality.lines_skipped", im->bad);
 }
 
 int collapsed_import(const struct import_input *in, struct sink *out, struct err *e)

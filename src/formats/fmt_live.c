@@ -1,7 +1,5 @@
 /* fmt_live.c - import the live file that a killed program leaves behind (channel/live.h).
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "formats/formats.h"
@@ -49,14 +47,6 @@ static int recognize(const struct import_input *in)
     return in->size >= 8 && memcmp(in->data, LIVE_MAGIC, 8) == 0 ? 100 : 0;
 }
 
-static void put_meta(struct sink *out, const char *key, uint64_t n)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "%" PRIu64, n);
-    sink_meta(out, key, text);
-}
-
 static void describe(struct sink *out, const struct region_zones *z, const struct import_input *in)
 {
     char comm[17] = "";
@@ -65,8 +55,8 @@ static void describe(struct sink *out, const struct region_zones *z, const struc
     sink_meta(out, "producer", "libfathom, live file");
     sink_meta(out, "command", comm);
     sink_meta(out, "clock", "monotonic");
-    put_meta(out, "quality.dropped", z->dropped);
-    put_meta(out, "quality.recorder_cpu_ns", z->overhead_ns);
+    sink_meta_u64(out, "quality.dropped", z->dropped);
+    sink_meta_u64(out, "quality.recorder_cpu_ns", z->overhead_ns);
 }
 
 static int import(const struct import_input *in, struct sink *out, struct err *e)

@@ -1,7 +1,5 @@
 /* fmt_perfdata.c - import perf.data, as a file or as perf writes it to a pipe.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "formats/formats.h"
 #include "formats/pages.h"
@@ -97,14 +95,6 @@ static void write_meta(struct importer *im, const char *key, const char *text)
         sink_meta(im->in.out, key, text);
 }
 
-static void write_meta_number(struct importer *im, const char *key, uint64_t x)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "%" PRIu64, x);
-    write_meta(im, key, text);
-}
-
 static void write_facts(struct importer *im, bool cut)
 {
     const struct perf_counts *n = &im->engine.counts;
@@ -117,8 +107,8 @@ static void write_facts(struct importer *im, bool cut)
     write_meta(im, "command", im->file.command);
     write_meta(im, "clock", "perf");
     if (n->last_ns) {
-        write_meta_number(im, "start_ns", n->first_ns);
-        write_meta_number(im, "duration_ns", n->last_ns - n->first_ns);
+        sink_meta_u64(im->in.out, "start_ns", n->first_ns);
+        sink_meta_u64(im->in.out, "duration_ns", n->last_ns - n->first_ns);
     }
     if (cut)
         write_meta(im, "file.damage",

@@ -426,11 +426,8 @@ static void write_facts(struct reader *r)
     char *text;
 
     sink_meta(r->out, "producer", "pprof");
-    if (r->duration) {
-        text = mem_printf("%llu", (unsigned long long)r->duration);
-        sink_meta(r->out, "duration_ns", text);
-        free(text);
-    }
+    if (r->duration)
+        sink_meta_u64(r->out, "duration_ns", r->duration);
     if (scan_take(&command, PPROF_COMMAND) && command.n) {
         text = mem_strndup(command.s, command.n);
         sink_meta(r->out, "command", text);

@@ -1,8 +1,6 @@
 /* perf_engine.c - see perf_engine.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "perf/perf_engine.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "perf/perf_event.h"
@@ -325,28 +323,21 @@ void perf_engine_finish(struct perf_engine *e, uint64_t stop_ns)
 
 /* --- quality --- */
 
-static void write_meta(struct perf_engine *e, const char *key, uint64_t n)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "%" PRIu64, n);
-    sink_meta(e->in->out, key, text);
-}
-
 void perf_engine_quality(struct perf_engine *e)
 {
     const struct perf_stack_counts *s = &e->stacks.counts;
+    struct sink *out = e->in->out;
 
-    write_meta(e, "quality.samples", e->counts.samples);
-    write_meta(e, "quality.lost", e->counts.lost);
-    write_meta(e, "quality.throttled", e->counts.throttled);
-    write_meta(e, "quality.stacks", s->all);
-    write_meta(e, "quality.complete", s->complete);
-    write_meta(e, "quality.truncated", s->cut);
-    write_meta(e, "quality.joined", s->joined);
-    write_meta(e, "quality.unreadable", s->lost + e->counts.broken);
+    sink_meta_u64(out, "quality.samples", e->counts.samples);
+    sink_meta_u64(out, "quality.lost", e->counts.lost);
+    sink_meta_u64(out, "quality.throttled", e->counts.throttled);
+    sink_meta_u64(out, "quality.stacks", s->all);
+    sink_meta_u64(out, "quality.complete", s->complete);
+    sink_meta_u64(out, "quality.truncated", s->cut);
+    sink_meta_u64(out, "quality.joined", s->joined);
+    sink_meta_u64(out, "quality.unreadable", s->lost + e->counts.broken);
     if (e->waits.metric) {
-        write_meta(e, "quality.waits", e->waits.waits);
-        write_meta(e, "quality.waits_guessed", e->waits.guessed);
+        sink_meta_u64(out, "quality.waits", e->waits.waits);
+        sink_meta_u64(out, "quality.waits_guessed", e->waits.guessed);
     }
 }

@@ -2,7 +2,6 @@
  *
  * Counts are added, and start and duration cover all parts.  Other values are kept if all parts
  * that have them agree, and listed otherwise.  SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,14 +77,6 @@ static void put_number(const struct merge_meta *m, const char *key, double x, in
     char text[64];
 
     snprintf(text, sizeof text, "%.*f", decimals, x);
-    sink_meta(m->out, key, text);
-}
-
-static void put_u64(const struct merge_meta *m, const char *key, uint64_t x)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "%" PRIu64, x);
     sink_meta(m->out, key, text);
 }
 
@@ -195,7 +186,7 @@ static void put_start(const struct merge_meta *m, const char *key)
     size_t first = first_part(m);
 
     if (first != SIZE_MAX)
-        put_u64(m, key, moved_start(m, first));
+        sink_meta_u64(m->out, key, moved_start(m, first));
 }
 
 static void put_date(const struct merge_meta *m, const char *key)
@@ -220,7 +211,7 @@ static void put_duration(const struct merge_meta *m, const char *key)
 
         last = end > last ? end : last;
     }
-    put_u64(m, key, last - (first == SIZE_MAX ? 0 : moved_start(m, first)));
+    sink_meta_u64(m->out, key, last - (first == SIZE_MAX ? 0 : moved_start(m, first)));
 }
 
 static const struct rule {

@@ -34,8 +34,10 @@
 #ifndef FATHOM_PROFILE_SINK_H
 #define FATHOM_PROFILE_SINK_H
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/err.h"
 
@@ -222,6 +224,14 @@ struct sink {
 static inline void sink_meta(struct sink *s, const char *key, const char *value)
 {
     SINK_CALL(meta, key, value);
+}
+
+static inline void sink_meta_u64(struct sink *s, const char *key, uint64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    sink_meta(s, key, text);
 }
 
 static inline void sink_string(struct sink *s, const char *text, size_t n)
