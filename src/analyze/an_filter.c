@@ -1,5 +1,6 @@
 /* an_filter.c - see an_filter.h.  Evaluate each filter once per thread, module or function,
- * propagate the result down the stack tree once per stack, and look it up for each sample.
+ * propagate the result down the stack tree once per stack, and look it up for each sample, span
+ * and counter.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/an_filter.h"
 
@@ -56,6 +57,22 @@ static unsigned char *pick_threads(const struct profile *p, const struct an_filt
     return pass;
 }
 
+/* By process id; [0] is for machine-wide counters.  With a thread filter, a process needs a thread
+ * that passes. */
+static unsigned char *pick_processes(const struct profile *p, const struct an_filter *f,
+                                     const unsigned char *threads)
+{
+    unsigned char *pass = mem_zalloc(p->process.n + 1);
+
+    pass[0] = !f->process.n;
+    for (size_t i = 0; i < p->process.n; i++)
+        pass[i + 1] = !f->thread.n && process_passes(p, &p->process.v[i], &f->process);
+    for (size_t i = 0; i < p->thread.n; i++)
+        if (p->thread.v[i].process)
+            pass[p->thread.v[i].process] |= threads[i + 1];
+    return pass;
+}
+
 enum { MATCHES = 1, EXCLUDED = 2, IN_MODULE = 4 };
 
 struct patterns {
@@ -92,17 +109,36 @@ static bool any_match(const struct patterns *x, const char *name)
     return false;
 }
 
+static unsigned char flags_of(const char *name, const struct patterns *wanted,
+                              const struct patterns *unwanted)
+{
+    return (any_match(wanted, name) ? MATCHES : 0) | (any_match(unwanted, name) ? EXCLUDED : 0);
+}
+
 static unsigned char *flag_functions(const struct profile *p, const struct patterns *wanted,
                                      const struct patterns *unwanted)
 {
     unsigned char *flags = mem_zalloc(p->function.n + 1);
 
-    for (size_t i = 0; i < p->function.n; i++) {
-        const char *name = profile_string(p, p->function.v[i].name);
+    for (size_t i = 0; i < p->function.n; i++)
+        flags[i + 1] = flags_of(profile_string(p, p->function.v[i].name), wanted, unwanted);
+    return flags;
+}
 
-        flags[i + 1] = (any_match(wanted, name) ? MATCHES : 0) |
-                       (any_match(unwanted, name) ? EXCLUDED : 0);
+/* By string, for the names of spans: not every span has a stack. */
+static unsigned char *flag_names(const struct profile *p, const struct patterns *wanted,
+                                 const struct patterns *unwanted)
+{
+    unsigned char *flags = mem_zalloc(p->string.n + 1), *seen = mem_zalloc(p->string.n + 1);
+
+    for (size_t i = 0; i < p->span.n; i++) {
+        uint32_t name = p->span.v[i].name;
+
+        if (!seen[name])
+            flags[name] = flags_of(profile_string(p, name), wanted, unwanted);
+        seen[name] = 1;
     }
+    free(seen);
     return flags;
 }
 
@@ -242,52 +278,108 @@ static unsigned char *pick_tags(const struct profile *p, const struct opt_list *
 }
 
 struct verdict {
-    const unsigned char *threads, *stacks, *tags;
+    unsigned char *threads, *processes, *stacks, *names, *tags;
     unsigned char need; /* flags a stack must have */
     struct span_ns time;
 };
 
-static bool passes(const struct profile_sample *m, const struct verdict *v)
+static bool passes(const struct verdict *v, uint32_t thread, uint32_t tags, unsigned char flags)
 {
-    unsigned char flags = v->stacks[m->stack];
-
-    return v->threads[m->thread] && v->tags[m->tags] && (flags & v->need) == v->need &&
+    return v->threads[thread] && v->tags[tags] && (flags & v->need) == v->need &&
            !(flags & EXCLUDED);
 }
 
+static bool is_within(uint64_t time_ns, struct span_ns window)
+{
+    return time_ns >= window.from && time_ns <= window.to;
+}
+
+/* Cut what lasts some time to the window; the rest is in the window or not.  False: outside. */
+static bool cut(uint64_t *start_ns, uint64_t *duration_ns, struct span_ns window)
+{
+    uint64_t end = *start_ns + *duration_ns;
+
+    if (!*duration_ns || end < *start_ns)
+        return is_within(*start_ns, window);
+    if (end <= window.from || *start_ns >= window.to)
+        return false;
+    if (*start_ns < window.from)
+        *start_ns = window.from;
+    if (end > window.to)
+        end = window.to;
+    *duration_ns = end - *start_ns;
+    return true;
+}
+
 /* Cut a measured sample to the window; its weight keeps the share of its duration.  A sample that
- * stands for a period, or that has no duration, is in the window or not.  False: outside. */
+ * stands for a period is in the window or not.  False: outside. */
 static bool clip(struct profile *p, size_t i, struct span_ns window)
 {
     struct profile_sample *m = &p->sample.v[i];
     struct profile_time t = profile_time(p, i);
-    uint64_t end = t.start_ns + t.duration_ns, all = t.duration_ns;
+    uint64_t all = t.duration_ns;
 
-    if (!(p->metric.v[m->metric - 1].flags & METRIC_EXACT) || !all || end < t.start_ns)
-        return t.start_ns >= window.from && t.start_ns <= window.to;
-    if (end <= window.from || t.start_ns >= window.to)
+    if (!(p->metric.v[m->metric - 1].flags & METRIC_EXACT))
+        return is_within(t.start_ns, window);
+    if (!cut(&t.start_ns, &t.duration_ns, window))
         return false;
-    if (t.start_ns < window.from)
-        t.start_ns = window.from;
-    if (end > window.to)
-        end = window.to;
-    t.duration_ns = end - t.start_ns;
-    if (t.duration_ns != all)
+    if (t.duration_ns != all) {
         m->weight = llround((double)m->weight * ((double)t.duration_ns / (double)all));
-    p->time.v[i] = t;
+        p->time.v[i] = t;
+    }
     return true;
 }
 
-static int drop_others(struct profile *p, const struct verdict *v, struct err *e)
+static void drop_samples(struct profile *p, const struct verdict *v)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < p->sample.n; i++)
-        if (passes(&p->sample.v[i], v) && clip(p, i, v->time))
+    for (size_t i = 0; i < p->sample.n; i++) {
+        const struct profile_sample *m = &p->sample.v[i];
+
+        if (passes(v, m->thread, m->tags, v->stacks[m->stack]) && clip(p, i, v->time))
             profile_move_sample(p, kept++, i);
-    if (!kept && p->sample.n)
-        return err_set(e, ERR_MISSING, "no samples match the filters");
+    }
     profile_keep_samples(p, kept);
+}
+
+static void drop_spans(struct profile *p, const struct verdict *v)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < p->span.n; i++) {
+        struct span s = p->span.v[i];
+
+        if (passes(v, s.thread, s.tags, v->stacks[s.stack] | v->names[s.name]) &&
+            cut(&s.start_ns, &s.duration_ns, v->time))
+            p->span.v[kept++] = s;
+    }
+    p->span.n = kept;
+}
+
+/* A counter has no stack: filters by function and module do not apply. */
+static void drop_counters(struct profile *p, const struct verdict *v)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < p->counter.n; i++) {
+        const struct counter *c = &p->counter.v[i];
+
+        if (v->processes[c->process] && v->tags[c->tags] && is_within(c->time_ns, v->time))
+            p->counter.v[kept++] = *c;
+    }
+    p->counter.n = kept;
+}
+
+static int drop_others(struct profile *p, const struct verdict *v, bool is_trace, struct err *e)
+{
+    size_t samples = p->sample.n, spans = is_trace ? p->span.n : 0;
+
+    drop_samples(p, v);
+    drop_spans(p, v);
+    drop_counters(p, v);
+    if (samples + spans && !p->sample.n && !(is_trace && p->span.n))
+        return err_set(e, ERR_MISSING, "no samples match the filters");
     return 0;
 }
 
@@ -300,7 +392,7 @@ static bool is_empty(const struct an_filter *f)
 int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e)
 {
     struct patterns wanted = { 0 }, unwanted = { 0 };
-    unsigned char *threads, *functions, *frames, *stacks, *tags;
+    unsigned char *functions, *frames;
     struct verdict v = { .need = (f->function.n ? MATCHES : 0) | (f->module.n ? IN_MODULE : 0) };
     int rc = -1;
 
@@ -308,17 +400,21 @@ int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e)
         return 0;
     if (parse_time(p, f->time, &v.time, e) == 0 && check_tags(p, &f->tag, e) == 0 &&
         compile(&wanted, &f->function, e) == 0 && compile(&unwanted, &f->exclude, e) == 0) {
-        v.threads = threads = pick_threads(p, f);
+        v.threads = pick_threads(p, f);
+        v.processes = pick_processes(p, f, v.threads);
         functions = flag_functions(p, &wanted, &unwanted);
         frames = flag_frames(p, f, functions);
-        v.stacks = stacks = flag_stacks(p, frames);
-        v.tags = tags = pick_tags(p, &f->tag);
-        rc = drop_others(p, &v, e);
-        free(threads);
-        free(tags);
+        v.stacks = flag_stacks(p, frames);
+        v.names = flag_names(p, &wanted, &unwanted);
+        v.tags = pick_tags(p, &f->tag);
+        rc = drop_others(p, &v, f->is_trace, e);
+        free(v.threads);
+        free(v.processes);
         free(functions);
         free(frames);
-        free(stacks);
+        free(v.stacks);
+        free(v.names);
+        free(v.tags);
     }
     patterns_release(&wanted);
     patterns_release(&unwanted);

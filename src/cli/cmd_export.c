@@ -69,6 +69,7 @@ static int export_run(void *args, const struct opts_rest *rest, struct err *e)
     const struct export_args *a = args;
     const struct format *f;
     struct profile *p;
+    struct filters filters = a->filters;
     struct export_options options = { .title = a->title };
     struct an_view v = { 0 };
     int rc;
@@ -83,8 +84,9 @@ static int export_run(void *args, const struct opts_rest *rest, struct err *e)
     p = input_open(rest, e);
     if (!p)
         return -1;
-    rc = filters_apply(&a->filters, p, f->view, &v, e);
-    if (rc == 0 && a->filters.metric && f->all_metrics)
+    filters.samples.is_trace = f->has_spans;
+    rc = filters_apply(&filters, p, f->view, &v, e);
+    if (rc == 0 && filters.metric && f->all_metrics)
         an_view_narrow(&v, p);
     if (rc == 0 && !f->has_tags)
         an_waits_draw(p);

@@ -14,7 +14,7 @@ struct filters {
 /* Use it with the offset of the struct filters in the arguments of the command. */
 extern const struct option filters_options[];
 
-/* Drop all samples that do not match, and open the view.  Release V with an_view_release(). */
+/* Drop what does not match, and open the view.  Release V with an_view_release(). */
 int filters_apply(const struct filters *f, struct profile *p, enum an_view_way way,
                   struct an_view *v, struct err *e);
 

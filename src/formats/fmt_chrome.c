@@ -129,5 +129,6 @@ const struct format format_chrome = {
     .recognize = chrome_recognize,
     .import = chrome_import,
     .view = AN_VIEW_BOTH,
+    .has_spans = true,
     .write = chrome_write,
 };

@@ -33,6 +33,7 @@ const struct format format_fathom = {
     .recognize = recognize,
     .import = import,
     .has_tags = true,
+    .has_spans = true,
     .all_metrics = true,
     .write = write_file,
 };

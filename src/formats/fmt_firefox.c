@@ -447,5 +447,6 @@ const struct format format_firefox = {
     .extension = ".firefox.json",
     .about = "Firefox Profiler's processed profile",
     .view = AN_VIEW_BOTH,
+    .has_spans = true,
     .write = firefox_write,
 };

@@ -267,6 +267,7 @@ const struct format format_json = {
     .extension = ".json",
     .about = "the whole profile as JSON tables",
     .has_tags = true,
+    .has_spans = true,
     .all_metrics = true,
     .write = json_write,
 };

@@ -273,5 +273,6 @@ const struct format format_perfetto = {
     .extension = ".perfetto-trace",
     .about = "Perfetto's trace protobuf",
     .view = AN_VIEW_BOTH,
+    .has_spans = true,
     .write = perfetto_write,
 };

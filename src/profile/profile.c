@@ -95,6 +95,8 @@ uint64_t profile_start_ns(const struct profile *p)
         earlier(&first, p->time.v[i].start_ns);
     for (size_t i = 0; i < p->span.n; i++)
         earlier(&first, p->span.v[i].start_ns);
+    for (size_t i = 0; i < p->counter.n && !p->sample.n; i++)
+        earlier(&first, p->counter.v[i].time_ns);
     return first;
 }
 

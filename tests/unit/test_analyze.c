@@ -1,6 +1,7 @@
 /* test_analyze.c - tables, groups, trees and filters over small known profiles.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyze/an_filter.h"
@@ -302,6 +303,113 @@ TEST(an_filter_clips_measured_samples_to_the_window)
     CHECK_EQ(weight_of_window("-1", 2), 2000000000);
     CHECK_EQ(weight_of_window("1.5-2", 2), 0);
     CHECK_EQ(weight_of_window("3-4", 1), -1);
+}
+
+/* Two processes with spans and counters around one sample.  The clock starts at 1 s. */
+static struct profile *trace(void)
+{
+    struct profile *p = profile_new();
+    struct intern in;
+    uint32_t process[2], thread[3], red, zone, name;
+
+    intern_init(&in, profile_sink(p));
+    sink_meta(in.out, "start_ns", "1000000000");
+    intern_metric(&in, &(struct metric){ .name = intern_cstr(&in, "time"), .flags = METRIC_EXACT });
+    for (uint32_t i = 0; i < 2; i++)
+        process[i] = intern_process(&in, &(struct process){
+            .pid = 10 + i, .name = intern_cstr(&in, i ? "db" : "app") });
+    for (uint32_t i = 0; i < 3; i++)
+        thread[i] = intern_thread(&in, &(struct thread){
+            .process = process[i / 2], .tid = 20 + i, .name = intern_cstr(&in, i ? "work" : "main") });
+    red = intern_tag(&in, 0, "color", "red");
+    name = intern_cstr(&in, "load");
+    zone = intern_stack(&in, 0, intern_named_frame(&in, FRAME_ZONE,
+        intern_function(&in, &(struct function){ .name = name,
+            .module = intern_module(&in, &(struct module){ .path = intern_cstr(&in, "/app") }) }), 0));
+    sink_sample(in.out, &(struct sample){ .start_ns = 1000000000, .thread = thread[0],
+                                          .metric = 1, .cpu = -1, .weight = 1, .count = 1 });
+    sink_span(in.out, &(struct span){ .start_ns = 2000000000, .duration_ns = 2000000000,
+                                      .thread = thread[0], .name = name, .stack = zone });
+    sink_span(in.out, &(struct span){ .start_ns = 3000000000, .thread = thread[1],
+                                      .name = intern_cstr(&in, "tick"), .tags = red });
+    sink_span(in.out, &(struct span){ .start_ns = 5000000000, .duration_ns = 1, .thread = thread[2],
+                                      .name = intern_cstr(&in, "save") });
+    for (uint32_t i = 0; i < 3; i++)
+        sink_counter(in.out, &(struct counter){ .time_ns = (i + 2) * 1000000000ull,
+                                                .process = i ? process[i - 1] : 0, .name = name,
+                                                .tags = i == 1 ? red : 0 });
+    CHECK_EQ(sink_end(in.out, NULL), 0);
+    intern_release(&in);
+    return p;
+}
+
+/* The names of the spans and the processes of the counters that are left. */
+static const char *trace_after(struct an_filter f)
+{
+    static char left[64];
+    struct profile *p = trace();
+    struct err e = { 0 };
+    size_t n = 0;
+
+    f.is_trace = true;
+    if (an_filter_apply(p, &f, &e) < 0) {
+        CHECK_EQ(e.code, ERR_MISSING);
+        profile_free(p);
+        return "none";
+    }
+    left[0] = 0;
+    for (size_t i = 0; i < p->span.n; i++)
+        n += (size_t)snprintf(left + n, sizeof left - n, "%s ", profile_string(p, p->span.v[i].name));
+    for (size_t i = 0; i < p->counter.n; i++)
+        n += (size_t)snprintf(left + n, sizeof left - n, "%u", p->counter.v[i].process);
+    profile_free(p);
+    return left;
+}
+
+TEST(an_filter_keeps_matching_spans_and_counters)
+{
+    CHECK_STR(trace_after((struct an_filter){ 0 }), "load tick save 012");
+    CHECK_STR(trace_after((struct an_filter){ .process = { { "app" }, 1 } }), "load tick 1");
+    CHECK_STR(trace_after((struct an_filter){ .process = { { "11" }, 1 } }), "save 2");
+    CHECK_STR(trace_after((struct an_filter){ .thread = { { "20" }, 1 } }), "load 01");
+    CHECK_STR(trace_after((struct an_filter){ .thread = { { "work" }, 1 } }), "tick save 012");
+    CHECK_STR(trace_after((struct an_filter){ .thread = { { "work" }, 1 },
+                                              .process = { { "db" }, 1 } }), "save 2");
+    CHECK_STR(trace_after((struct an_filter){ .tag = { { "color=red" }, 1 } }), "tick 1");
+    CHECK_STR(trace_after((struct an_filter){ .function = { { "^load$" }, 1 } }), "load 012");
+    CHECK_STR(trace_after((struct an_filter){ .function = { { "^tick$" }, 1 } }), "tick 012");
+    CHECK_STR(trace_after((struct an_filter){ .exclude = { { "a" }, 1 } }), "tick 012");
+    CHECK_STR(trace_after((struct an_filter){ .module = { { "app" }, 1 } }), "load 012");
+    CHECK_STR(trace_after((struct an_filter){ .time = "2-" }), "load tick save 12");
+    CHECK_STR(trace_after((struct an_filter){ .time = "2.5-3" }), "load 2");
+    CHECK_STR(trace_after((struct an_filter){ .time = "-1" }), "0");
+    CHECK_STR(trace_after((struct an_filter){ .time = "6-" }), "none");
+    CHECK_STR(trace_after((struct an_filter){ .thread = { { "idle" }, 1 } }), "none");
+}
+
+TEST(an_filter_cuts_spans_to_the_window)
+{
+    struct profile *p = trace();
+
+    CHECK_EQ(an_filter_apply(p, &(struct an_filter){ .time = "1.5-2.25", .is_trace = true }, NULL),
+             0);
+    CHECK_EQ(p->sample.n, 0);
+    CHECK_EQ(p->span.n, 2);
+    CHECK_EQ(p->span.v[0].start_ns, 2500000000);
+    CHECK_EQ(p->span.v[0].duration_ns, 750000000);
+    CHECK_EQ(p->span.v[1].start_ns, 3000000000);
+    CHECK_EQ(p->span.v[1].duration_ns, 0);
+    profile_free(p);
+}
+
+TEST(an_filter_requires_samples_unless_spans_are_shown)
+{
+    struct profile *p = trace();
+    struct err e = { 0 };
+
+    CHECK_EQ(an_filter_apply(p, &(struct an_filter){ .time = "1.5-" }, &e), -1);
+    CHECK_EQ(e.code, ERR_MISSING);
+    profile_free(p);
 }
 
 TEST(an_filter_refuses_invalid_values)

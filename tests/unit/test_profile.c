@@ -230,6 +230,20 @@ TEST(profile_stores_times_only_if_a_sample_has_one)
     profile_free(p);
 }
 
+TEST(profile_without_samples_starts_with_its_first_counter)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+
+    sink_metric(s, &(struct metric){ 0 });
+    sink_counter(s, &(struct counter){ .time_ns = 600 });
+    sink_counter(s, &(struct counter){ .time_ns = 400 });
+    CHECK_EQ(profile_start_ns(p), 400);
+    sink_sample(s, &(struct sample){ .metric = 1 }); /* without a time */
+    CHECK_EQ(profile_start_ns(p), 0);
+    profile_free(p);
+}
+
 TEST(profile_starts_with_its_first_sample_or_span)
 {
     struct profile *p = profile_new();
