@@ -422,7 +422,7 @@ static int firefox_write(const struct an_view *v, const struct export_options *o
     if (!w.metric)
         return -1;
     an_symbols_init(&w.symbols, p);
-    timeline_build(&w.line, v);
+    timeline_build(&w.line, v, TIMELINE_NO_TAGS);
     choose_threads(&w);
     w.start_ns = first_time(&w);
     json_object(&w.j);

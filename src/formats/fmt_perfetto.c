@@ -244,6 +244,7 @@ static void put_counter(struct trace_writer *trace, int64_t pid, const struct co
     event = pb_begin(&w->b, PACKET_EVENT);
     pb_u64(&w->b, EVENT_TYPE, COUNTER);
     pb_u64(&w->b, EVENT_TRACK, uuid);
+    put_annotations(w, c->tags);
     pb_double(&w->b, EVENT_COUNTER_DOUBLE, c->value);
     pb_end(&w->b, event);
     pb_end(&w->b, packet);

@@ -111,7 +111,7 @@ static void write_profiles(struct json *j, struct an_labels *l)
         struct an_view v = an_view_of(p, metric);
         struct timeline t;
 
-        timeline_build(&t, &v);
+        timeline_build(&t, &v, TIMELINE_NO_TAGS);
         for (size_t i = 0; i < t.run.n; i++) {
             drop_negative(&t, &t.run.v[i]);
             if (t.run.v[i].n)

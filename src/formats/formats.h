@@ -34,7 +34,7 @@ struct format {
     /* Write the profile to OUT and call its end(). */
     int (*import)(const struct import_input *in, struct sink *out, struct err *e);
     enum an_view_way view; /* what to write when no metric is named */
-    bool has_tags;         /* keeps tags; in others a wait's kind is the leaf of its stack */
+    bool has_tags;         /* a wait's kind is only a tag; in others it is the leaf of its stack */
     bool has_spans;        /* writes spans and counters */
     bool all_metrics;      /* writes every metric of the profile; the others write the view */
     int (*write)(const struct an_view *v, const struct export_options *o, struct out *out,

@@ -13,18 +13,26 @@ static void close_to(struct slices *s, size_t depth, uint64_t now)
     }
 }
 
+/* Tags belong to the innermost call of a sample: its callers last through samples with others. */
+static uint32_t tags_at(const struct an_labels *l, size_t depth, uint32_t tags)
+{
+    return depth + 1 == l->chain.n ? tags : 0;
+}
+
 /* Switch to the labels in l->chain: calls that they share with the open calls stay open. */
-static void change_to(struct slices *s, const struct an_labels *l, uint64_t now)
+static void change_to(struct slices *s, const struct an_labels *l, uint32_t tags, uint64_t now)
 {
     size_t same = 0;
 
     while (same < s->open_.n && same < l->chain.n &&
-           s->v.v[s->open_.v[same]].label == l->chain.v[same])
+           s->v.v[s->open_.v[same]].label == l->chain.v[same] &&
+           s->v.v[s->open_.v[same]].tags == tags_at(l, same, tags))
         same++;
     close_to(s, same, now);
     for (size_t i = same; i < l->chain.n; i++) {
         vec_push(&s->open_, s->v.n);
-        vec_push(&s->v, ((struct slice){ now, 0, l->chain.v[i], (uint32_t)i }));
+        vec_push(&s->v, ((struct slice){ now, 0, l->chain.v[i], (uint32_t)i,
+                                         tags_at(l, i, tags) }));
     }
 }
 
@@ -49,7 +57,7 @@ static void add_times(struct slices *s, struct an_labels *l, const struct timeli
         else
             close_to(s, 0, end);
         an_labels_stack(l, v[i].stack);
-        change_to(s, l, start);
+        change_to(s, l, v[i].tags, start);
         end = start + w;
     }
     close_to(s, 0, end);
@@ -60,7 +68,7 @@ static void add_events(struct slices *s, struct an_labels *l, const struct timel
 {
     for (size_t i = 0; i < n; i++) {
         an_labels_stack(l, v[i].stack);
-        change_to(s, l, v[i].end_ns);
+        change_to(s, l, v[i].tags, v[i].end_ns);
     }
     if (n)
         close_to(s, 0, v[n - 1].end_ns + 1);
@@ -69,6 +77,7 @@ static void add_events(struct slices *s, struct an_labels *l, const struct timel
 struct path { /* labels of one item in the pool */
     const uint32_t *label;
     size_t n, item;
+    uint32_t tags;
 };
 
 static int by_labels(const void *a, const void *b)
@@ -78,7 +87,11 @@ static int by_labels(const void *a, const void *b)
     for (size_t i = 0; i < x->n && i < y->n; i++)
         if (x->label[i] != y->label[i])
             return x->label[i] < y->label[i] ? -1 : 1;
-    return x->n != y->n ? (x->n < y->n ? -1 : 1) : x->item < y->item ? -1 : x->item > y->item;
+    if (x->n != y->n)
+        return x->n < y->n ? -1 : 1;
+    if (x->tags != y->tags)
+        return x->tags < y->tags ? -1 : 1;
+    return x->item < y->item ? -1 : x->item > y->item;
 }
 
 static void add_side_by_side(struct slices *s, struct an_labels *l, const struct timeline_item *v,
@@ -95,14 +108,14 @@ static void add_side_by_side(struct slices *s, struct an_labels *l, const struct
         copy = arena_alloc(&pool, l->chain.n * sizeof *copy);
         if (l->chain.n)
             memcpy(copy, l->chain.v, l->chain.n * sizeof *copy);
-        path[i] = (struct path){ copy, l->chain.n, i };
+        path[i] = (struct path){ copy, l->chain.n, i, v[i].tags };
     }
     qsort(path, n, sizeof *path, by_labels);
     for (size_t i = 0; i < n; i++) {
         const struct timeline_item *it = &v[path[i].item];
 
         an_labels_stack(l, it->stack);
-        change_to(s, l, now);
+        change_to(s, l, it->tags, now);
         now += it->weight > 0 ? (uint64_t)it->weight : 0;
     }
     close_to(s, 0, now);

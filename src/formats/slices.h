@@ -1,5 +1,6 @@
 /* slices.h - convert samples to calls with a begin and an end, for formats that show calls: a call
- * lasts as long as its frame is in consecutive samples of its thread.
+ * lasts as long as its frame is in consecutive samples of its thread.  The tags of a sample are
+ * those of its innermost call, which ends where they change.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_FORMATS_SLICES_H
 #define FATHOM_FORMATS_SLICES_H
@@ -9,7 +10,7 @@
 
 struct slice {
     uint64_t start_ns, duration_ns;
-    uint32_t label, depth;
+    uint32_t label, depth, tags;
 };
 
 struct slices {

@@ -34,14 +34,15 @@ static bool is_waiting(const struct profile *p, uint32_t metric)
     return (p->metric.v[metric - 1].flags & METRIC_OFF_CPU) && timeline_is_time(p, metric);
 }
 
-/* Sum the items of a run without times by stack, in the order of first appearance. */
+/* Sum the items of a run without times by stack and tags, in the order of first appearance. */
 static size_t add_up(struct timeline_item *v, size_t n)
 {
     struct umap at = { 0 };
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++) {
-        uint32_t seen = umap_find(&at, v[i].stack);
+        uint64_t key = (uint64_t)v[i].tags << 32 | v[i].stack;
+        uint32_t seen = umap_find(&at, key);
 
         if (seen) {
             v[seen - 1].weight += v[i].weight;
@@ -49,7 +50,7 @@ static size_t add_up(struct timeline_item *v, size_t n)
             continue;
         }
         v[kept++] = v[i];
-        umap_put(&at, v[i].stack, (uint32_t)kept);
+        umap_put(&at, key, (uint32_t)kept);
     }
     umap_release(&at);
     return kept;
@@ -70,17 +71,18 @@ static void add_run(struct timeline *t, const struct sortable *s, size_t n)
     vec_push(&t->run, r);
 }
 
-static struct timeline_item item_of(const struct profile *p, size_t i, uint32_t stack)
+static struct timeline_item item_of(const struct profile *p, size_t i, uint32_t stack,
+                                    enum timeline_tags tags)
 {
     const struct profile_sample *m = &p->sample.v[i];
     struct profile_time t = profile_time(p, i);
     uint64_t end = t.start_ns ? t.start_ns + t.duration_ns : 0;
 
-    return (struct timeline_item){ end, m->thread, stack, m->weight, m->count,
-                                   is_waiting(p, m->metric) };
+    return (struct timeline_item){ end, m->thread, stack, tags == TIMELINE_TAGS ? m->tags : 0,
+                                   m->weight, m->count, is_waiting(p, m->metric) };
 }
 
-void timeline_build(struct timeline *t, const struct an_view *v)
+void timeline_build(struct timeline *t, const struct an_view *v, enum timeline_tags tags)
 {
     const struct profile *p = v->profile;
     VEC(struct sortable) s = { 0 };
@@ -92,7 +94,7 @@ void timeline_build(struct timeline *t, const struct an_view *v)
         const struct profile_sample *m = &p->sample.v[i];
 
         if (m->weight && an_view_takes(v, m, &stack, &kind))
-            vec_push(&s, ((struct sortable){ item_of(p, i, stack), i }));
+            vec_push(&s, ((struct sortable){ item_of(p, i, stack, tags), i }));
     }
     if (s.n)
         qsort(s.v, s.n, sizeof *s.v, by_thread_and_time);

@@ -11,7 +11,7 @@
 
 struct timeline_item {
     uint64_t end_ns; /* end of the time it covers */
-    uint32_t thread, stack;
+    uint32_t thread, stack, tags;
     int64_t weight;
     uint64_t count;
     bool waiting; /* measured time off the CPU; otherwise sampled */
@@ -19,9 +19,11 @@ struct timeline_item {
 
 struct timeline_run { /* the items of one thread */
     uint32_t thread; /* id, 0 when unknown */
-    bool timed;      /* items have times; otherwise they are summed by stack */
+    bool timed;      /* items have times; otherwise they are summed by stack and tags */
     size_t first, n;
 };
+
+enum timeline_tags { TIMELINE_NO_TAGS, TIMELINE_TAGS }; /* NO_TAGS: the tags of items are 0 */
 
 struct timeline {
     VEC(struct timeline_item) item;
@@ -29,7 +31,7 @@ struct timeline {
 };
 
 /* Samples of weight 0 are omitted. */
-void timeline_build(struct timeline *t, const struct an_view *v);
+void timeline_build(struct timeline *t, const struct an_view *v, enum timeline_tags tags);
 void timeline_release(struct timeline *t);
 
 bool timeline_is_time(const struct profile *p, uint32_t metric);

@@ -88,7 +88,7 @@ static void write_run(struct trace_writer *w, struct an_labels *l, const struct 
         const struct slice *x = &s.v.v[i];
 
         w->call(w, &(struct trace_call){ an_labels_get(l, x->label).name, "", x->start_ns,
-                                         x->duration_ns, x->depth, 0, NULL });
+                                         x->duration_ns, x->depth, x->tags, NULL });
     }
     slices_release(&s);
 }
@@ -106,7 +106,7 @@ static void write_samples(struct trace_writer *w, const struct an_view *v, const
         return;
     is_time = timeline_is_time(w->p, metric);
     an_labels_init(&l, w->p);
-    timeline_build(&t, v);
+    timeline_build(&t, v, TIMELINE_TAGS);
     for (size_t i = 0; i < t.run.n; i++)
         write_run(w, &l, &t, &t.run.v[i], is_time, has_spans[t.run.v[i].thread]);
     timeline_release(&t);

@@ -16,7 +16,7 @@ struct trace_call {
     const char *name, *detail; /* detail "" when none */
     uint64_t start_ns, duration_ns;
     uint32_t depth; /* number of callers on the same track; 0 for spans */
-    uint32_t tags;  /* of a span */
+    uint32_t tags;  /* of the span or of the samples whose innermost call it is */
     const int64_t *flow; /* number (TAG_FLOW) if work is passed to another thread, else NULL */
 };
 

@@ -310,7 +310,7 @@ static struct profile *trace(void)
 {
     struct profile *p = profile_new();
     struct intern in;
-    uint32_t process[2], thread[3], red, zone, name;
+    uint32_t process[2], thread[3], red, zone, name, module;
 
     intern_init(&in, profile_sink(p));
     sink_meta(in.out, "start_ns", "1000000000");
@@ -320,12 +320,13 @@ static struct profile *trace(void)
             .pid = 10 + i, .name = intern_cstr(&in, i ? "db" : "app") });
     for (uint32_t i = 0; i < 3; i++)
         thread[i] = intern_thread(&in, &(struct thread){
-            .process = process[i / 2], .tid = 20 + i, .name = intern_cstr(&in, i ? "work" : "main") });
+            .process = process[i / 2], .tid = 20 + i,
+            .name = intern_cstr(&in, i ? "work" : "main") });
     red = intern_tag(&in, 0, "color", "red");
     name = intern_cstr(&in, "load");
-    zone = intern_stack(&in, 0, intern_named_frame(&in, FRAME_ZONE,
-        intern_function(&in, &(struct function){ .name = name,
-            .module = intern_module(&in, &(struct module){ .path = intern_cstr(&in, "/app") }) }), 0));
+    module = intern_module(&in, &(struct module){ .path = intern_cstr(&in, "/app") });
+    zone = intern_function(&in, &(struct function){ .name = name, .module = module });
+    zone = intern_stack(&in, 0, intern_named_frame(&in, FRAME_ZONE, zone, 0));
     sink_sample(in.out, &(struct sample){ .start_ns = 1000000000, .thread = thread[0],
                                           .metric = 1, .cpu = -1, .weight = 1, .count = 1 });
     sink_span(in.out, &(struct span){ .start_ns = 2000000000, .duration_ns = 2000000000,
@@ -359,7 +360,8 @@ static const char *trace_after(struct an_filter f)
     }
     left[0] = 0;
     for (size_t i = 0; i < p->span.n; i++)
-        n += (size_t)snprintf(left + n, sizeof left - n, "%s ", profile_string(p, p->span.v[i].name));
+        n += (size_t)snprintf(left + n, sizeof left - n, "%s ",
+                              profile_string(p, p->span.v[i].name));
     for (size_t i = 0; i < p->counter.n; i++)
         n += (size_t)snprintf(left + n, sizeof left - n, "%u", p->counter.v[i].process);
     profile_free(p);

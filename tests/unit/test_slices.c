@@ -1,6 +1,7 @@
 /* test_slices.c - convert samples to calls.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/slices.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/an_tags.h"
@@ -16,19 +17,24 @@ struct made {
     struct slices slices;
 };
 
-static void make(struct made *m, const char *lines, bool with_waits)
+static void convert(struct made *m, bool with_waits)
 {
     struct an_view v;
 
-    memset(m, 0, sizeof *m);
-    m->p = build_profile(lines);
-    an_waits_draw(m->p);
     an_labels_init(&m->labels, m->p);
     CHECK_EQ(an_view_open(&v, m->p, NULL, with_waits ? AN_VIEW_BOTH : AN_VIEW_PLAIN, NULL), 0);
-    timeline_build(&m->line, &v);
+    timeline_build(&m->line, &v, TIMELINE_TAGS);
     an_view_release(&v);
     for (size_t i = 0; i < m->line.run.n; i++)
         slices_add(&m->slices, &m->labels, &m->line, &m->line.run.v[i], true);
+}
+
+static void make(struct made *m, const char *lines, bool with_waits)
+{
+    memset(m, 0, sizeof *m);
+    m->p = build_profile(lines);
+    an_waits_draw(m->p);
+    convert(m, with_waits);
 }
 
 static void release(struct made *m)
@@ -61,6 +67,60 @@ TEST(slices_last_as_long_as_the_samples_weigh)
     CHECK_EQ(time_in(&m, "main"), 6 * MS);
     CHECK_EQ(time_in(&m, "f"), 4 * MS);
     CHECK_EQ(time_in(&m, "g"), 2 * MS);
+    release(&m);
+}
+
+/* "NAME START-END TAGS" of each call, in milliseconds. */
+static const char *calls_of(const struct made *m)
+{
+    static char text[512];
+    size_t n = 0;
+
+    text[0] = 0;
+    for (size_t i = 0; i < m->slices.v.n; i++) {
+        const struct slice *x = &m->slices.v.v[i];
+
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %d-%d %u", i ? ", " : "",
+                              an_labels_get(&m->labels, x->label).name,
+                              (int)((x->start_ns - START) / MS),
+                              (int)((x->start_ns + x->duration_ns - START) / MS), x->tags);
+    }
+    return text;
+}
+
+TEST(slices_end_where_the_tags_of_their_samples_change)
+{
+    static const uint32_t tags[] = { 1, 1, 2, 2, 0, 1 };
+    struct made m = { .p = build_profile("a/t@0.001 main;f 1000000\na/t@0.002 main;f 1000000\n"
+                                         "a/t@0.003 main;f 1000000\na/t@0.004 main 1000000\n"
+                                         "a/t@0.005 main 1000000\na/t@0.006 main;f 1000000\n") };
+
+    for (int64_t i = 0; i < 2; i++)
+        sink_tag(profile_sink(m.p), &(struct tag){ .value = i });
+    for (size_t i = 0; i < m.p->sample.n; i++)
+        m.p->sample.v[i].tags = tags[i];
+    convert(&m, false);
+    CHECK_STR(calls_of(&m), "main 0-3 0, f 0-2 1, f 2-3 2, main 3-4 2, main 4-6 0, f 5-6 1");
+    release(&m);
+}
+
+TEST(slices_without_times_are_summed_by_stack_and_tags)
+{
+    static const uint32_t tags[] = { 2, 1, 2 };
+    struct made m = { .p = build_profile("a/t main;f 1000000\na/t main;f 2000000\n"
+                                         "a/t main;f 3000000\n") };
+
+    for (int64_t i = 0; i < 2; i++)
+        sink_tag(profile_sink(m.p), &(struct tag){ .value = i });
+    for (size_t i = 0; i < m.p->sample.n; i++)
+        m.p->sample.v[i].tags = tags[i];
+    convert(&m, false);
+    CHECK_EQ(m.slices.v.n, 3);
+    CHECK_EQ(m.slices.v.v[0].duration_ns, 6 * MS);
+    CHECK_EQ(m.slices.v.v[1].tags, 1);
+    CHECK_EQ(m.slices.v.v[1].duration_ns, 2 * MS);
+    CHECK_EQ(m.slices.v.v[2].tags, 2);
+    CHECK_EQ(m.slices.v.v[2].duration_ns, 4 * MS);
     release(&m);
 }
 

@@ -264,6 +264,26 @@ TEST(tags_survive_pprof)
     unmake(&m);
 }
 
+TEST(tags_of_samples_and_counters_are_written_to_traces)
+{
+    struct made m;
+    struct buf b;
+
+    make(&m);
+    sink_counter(m.in.out, &(struct counter){ .time_ns = 5, .name = intern_cstr(&m.in, "queue"),
+                                              .value = 2, .tags = intern_tag(&m.in, 0, "lane", "fast") });
+    b = exported(&m, "chrome");
+    CHECK(strstr(buf_text(&b), "\"args\":{\"size\":64,\"life\":\"short\"}"));
+    CHECK(strstr(buf_text(&b), "\"args\":{\"size\":4096,\"life\":\"long\"}"));
+    CHECK(strstr(buf_text(&b), "\"args\":{\"value\":2.000000}")); /* each is a series */
+    buf_release(&b);
+    b = exported(&m, "perfetto");
+    CHECK(memmem(b.data, b.n, "\x52\x04life\x32\x04" "long", 12));
+    CHECK(memmem(b.data, b.n, "\x52\x04lane\x32\x04" "fast", 12));
+    buf_release(&b);
+    unmake(&m);
+}
+
 TEST(tags_of_spans_are_arguments_in_traces)
 {
     struct made m;
