@@ -16,16 +16,31 @@ static void chrome_head(struct rt_out *o, const struct zone_rows *r, const char 
     rt_out_json(o, name);
 }
 
-static void chrome_value(struct rt_out *o, const struct zone_rows *r, const struct event *v,
-                         const struct zone_row *w, uint32_t tid)
+/* Write the arguments that fmt_chrome.c writes for the same span, and end the event. */
+static void chrome_args(struct rt_out *o, const struct zone_rows *r, const struct event *v)
 {
-    if (w->kind == LIVE_FLOW) {
-        chrome_head(o, r, "i", w->name, tid);
-        rt_out_printf(o, ",\"s\":\"t\",\"ts\":%.3f,\"args\":{\"flow\":%llu}}", us_at(r, v->start),
-                      (unsigned long long)v->value);
-        return;
+    const char *before = ",\"args\":{", *end = "}";
+    struct zone_tag arg[1 + ZONE_TAGS] = { { "detail", zone_row_detail(&r->row[v->row]) } };
+
+    zone_row_tags(r, v->row, arg + 1);
+    for (size_t i = 0; i < sizeof arg / sizeof arg[0]; i++)
+        if (arg[i].text[0]) {
+            rt_out_printf(o, "%s\"%s\":", before, arg[i].key);
+            rt_out_json(o, arg[i].text);
+            before = ",";
+            end = "}}";
+        }
+    if (v->has_value) {
+        rt_out_printf(o, "%s\"" TAG_FLOW "\":%llu", before, (unsigned long long)v->value);
+        end = "}}";
     }
-    chrome_head(o, r, "C", w->name, tid);
+    rt_out_str(o, end);
+}
+
+static void chrome_counter(struct rt_out *o, const struct zone_rows *r, const struct event *v,
+                           uint32_t tid)
+{
+    chrome_head(o, r, "C", r->row[v->row].name, tid);
     rt_out_printf(o, ",\"ts\":%.3f,\"args\":{\"value\":", us_at(r, v->start));
     rt_out_number(o, live_double(v->value));
     rt_out_str(o, "}}");
@@ -38,24 +53,19 @@ static void chrome_event(struct rt_out *o, const struct zone_rows *r, const stru
     uint32_t tid = e->thread[v->task].tid;
 
     rt_out_str(o, ",\n");
-    if (v->has_value) {
-        chrome_value(o, r, v, w, tid);
+    if (v->has_value && w->kind != LIVE_FLOW) {
+        chrome_counter(o, r, v, tid);
         return;
     }
-    if (w->kind == LIVE_INSTANT) {
+    if (w->kind == LIVE_INSTANT || w->kind == LIVE_FLOW) {
         chrome_head(o, r, "i", w->name, tid);
-        rt_out_printf(o, ",\"s\":\"t\",\"ts\":%.3f}", us_at(r, v->start));
-        return;
+        rt_out_printf(o, ",\"s\":\"t\",\"ts\":%.3f", us_at(r, v->start));
+    } else {
+        chrome_head(o, r, "X", w->name, tid);
+        rt_out_printf(o, ",\"ts\":%.3f,\"dur\":%.3f", us_at(r, v->start),
+                      (double)v->duration * r->ns_per_tick / 1e3);
     }
-    chrome_head(o, r, "X", w->name, tid);
-    rt_out_printf(o, ",\"ts\":%.3f,\"dur\":%.3f", us_at(r, v->start),
-                  (double)v->duration * r->ns_per_tick / 1e3);
-    if (zone_row_detail(w)[0]) {
-        rt_out_str(o, ",\"args\":{\"detail\":");
-        rt_out_json(o, zone_row_detail(w));
-        rt_out_str(o, "}");
-    }
-    rt_out_str(o, "}");
+    chrome_args(o, r, v);
 }
 
 void rt_export_chrome(struct rt_out *o, const struct zone_rows *r, const struct events *e)

@@ -18,6 +18,15 @@ const char *zone_row_detail(const struct zone_row *w)
     return w->backend[0] ? w->backend : w->label;
 }
 
+void zone_row_tags(const struct zone_rows *r, uint32_t row, struct zone_tag out[ZONE_TAGS])
+{
+    const struct zone_row *w = &r->row[row];
+
+    out[0] = (struct zone_tag){ TAG_CONTEXT, zone_rows_context(r, row) };
+    out[1] = (struct zone_tag){ TAG_BACKEND, w->backend };
+    out[2] = (struct zone_tag){ TAG_LABEL, w->label };
+}
+
 static uint32_t stack_around(const struct writer *g, uint32_t row)
 {
     while ((row = g->r->row[row].parent) != LIVE_NO_NODE)
@@ -28,14 +37,13 @@ static uint32_t stack_around(const struct writer *g, uint32_t row)
 
 static uint32_t tags_of(struct writer *g, uint32_t row)
 {
-    const struct zone_row *w = &g->r->row[row];
-    const char *const pairs[][2] = { { TAG_CONTEXT, zone_rows_context(g->r, row) },
-                                     { TAG_BACKEND, w->backend }, { TAG_LABEL, w->label } };
+    struct zone_tag tags[ZONE_TAGS];
     uint32_t set = 0;
 
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        if (pairs[i][1][0])
-            set = g->t->tag(g->t, set, pairs[i][0], pairs[i][1], 0);
+    zone_row_tags(g->r, row, tags);
+    for (size_t i = 0; i < ZONE_TAGS; i++)
+        if (tags[i].text[0])
+            set = g->t->tag(g->t, set, tags[i].key, tags[i].text, 0);
     return set;
 }
 

@@ -32,6 +32,13 @@ void zone_write(const struct zone_rows *r, struct zone_consumer *t, uint32_t *ro
 /* The second name of a span after its zone: the backend, else the label. */
 const char *zone_row_detail(const struct zone_row *w);
 
+/* The tags of a row; a text is "" when the row has no such tag. */
+struct zone_tag {
+    const char *key, *text;
+};
+enum { ZONE_TAGS = 3 };
+void zone_row_tags(const struct zone_rows *r, uint32_t row, struct zone_tag out[ZONE_TAGS]);
+
 #define ZONE_METRIC_NAME "zones"
 #define ZONE_METRIC_UNIT "ns"
 #define ZONE_METRIC_ABOUT "time in the zones of the program, exact"

@@ -67,6 +67,13 @@ def calls_of_chrome(path):
     return dict(calls), points
 
 
+def args_of_chrome(path):
+    """How many events of each name have the same arguments."""
+    return collections.Counter((e["name"], tuple(sorted(e.get("args", {}).items())))
+                               for e in json.loads(path.read_text())["traceEvents"]
+                               if e["ph"] in "XiC")
+
+
 class Routes(Case):
     def setUp(self):
         super().setUp()
@@ -178,6 +185,16 @@ class Routes(Case):
         raw["queue"][1] += queue["raw_total_ns"]
         del calls["sampled"]
         self.assertEqual({name: figures[:2] for name, figures in raw.items()}, calls)
+
+    def test_chrome_traces_of_program_and_tool_have_the_same_arguments(self):
+        self.run_to_the_end()
+        fathom("export", self.dir / "in.fathom", "-f", "chrome", "-o", self.dir / "tool.json")
+        own = args_of_chrome(self.dir / "in.trace.json")
+        self.assertEqual(own, args_of_chrome(self.dir / "tool.json"))
+        self.assertIn(("branch", (("context", "request"),)), own)
+        self.assertIn(("handed", (("flow", 107),)), own)
+        self.assertIn(("operation", (("backend", "gpu"), ("detail", "gpu"),
+                                     ("label", 'worker="0"'))), own)
 
     def test_perfetto_has_the_numbers_of_flows(self):
         self.run_to_the_end()

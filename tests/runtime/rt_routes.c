@@ -42,7 +42,9 @@ static void sampled(void)
 
 static void operation(int i, const char *backend)
 {
-    FATHOM_OP("operation", (uint64_t)(1000 * i), backend);
+    FATHOM_OP_V(op, "operation", (uint64_t)(1000 * i), backend);
+    if (i % 4 == 0)
+        fathom_op_label(&op, "worker=\"0\"");
     work(500 * i);
     if (i % 2)
         leaf(i);
