@@ -5,6 +5,7 @@
 
 #include "formats/formats.h"
 
+#define CHROME_SERIES "id"     /* of a counter: its label; every argument would be a counter */
 #define CHROME_DETAIL "detail" /* the argument that holds a span's detail */
 
 int chrome_recognize(const struct import_input *in);

@@ -26,6 +26,7 @@ struct event {
     double ts, dur;
     int64_t pid, tid;
     uint32_t name, detail, args_name; /* strings */
+    uint32_t series;                  /* likewise, of a counter */
     double value;                     /* of a counter's first argument */
     uint32_t value_name;
 };
@@ -107,6 +108,21 @@ static void read_args(struct reader *x, struct event *ev)
     }
 }
 
+static uint32_t read_series(struct reader *x)
+{
+    enum json_token t = json_next(&x->r);
+    char text[32];
+
+    if (t == JSON_STRING)
+        return x->r.n ? intern_string(&x->in, x->r.text, x->r.n) : 0;
+    if (t == JSON_NUMBER) {
+        snprintf(text, sizeof text, "%.17g", x->r.number);
+        return intern_cstr(&x->in, text);
+    }
+    json_input_rest(&x->r);
+    return 0;
+}
+
 static struct event read_event(struct reader *x)
 {
     struct json_reader *r = &x->r;
@@ -128,6 +144,8 @@ static struct event read_event(struct reader *x)
             ev.tid = read_id(x);
         else if (json_text_is(r, "args"))
             read_args(x, &ev);
+        else if (json_text_is(r, CHROME_SERIES) && (ev.phase == 'C' || !ev.phase))
+            ev.series = read_series(x);
         else
             json_skip(r);
     }
@@ -234,6 +252,8 @@ static void take_counter(struct reader *x, const struct event *ev)
 
     c.process = ev->pid ? process_of(x, ev->pid) : 0;
     c.unit = strcmp(unit, "value") == 0 ? 0 : ev->value_name;
+    if (ev->series)
+        c.tags = intern_tag(&x->in, 0, TAG_LABEL, intern_text_of(&x->in, ev->series));
     sink_counter(x->out, &c);
 }
 

@@ -84,11 +84,13 @@ static void put_call(struct trace_writer *t, const struct trace_call *c)
 static void put_counter(struct trace_writer *t, int64_t pid, const struct counter *c)
 {
     struct json *j = &writer_of(t)->j;
-    const char *unit = profile_string(t->p, c->unit);
+    const char *unit = profile_string(t->p, c->unit), *label = tags_label(t->p, c->tags);
 
     json_object(j);
     json_put_str(j, "ph", "C");
     json_put_str(j, "name", profile_string(t->p, c->name));
+    if (*label)
+        json_put_str(j, CHROME_SERIES, label);
     json_put_i64(j, "pid", pid);
     microseconds(j, "ts", c->time_ns);
     json_key(j, "args");

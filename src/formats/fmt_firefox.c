@@ -206,7 +206,8 @@ static void put_counter(struct writer *w, const size_t *at, size_t n)
 {
     struct json *j = &w->j;
     const struct counter *c = &w->p->counter.v[at[0]];
-    const char *name = profile_string(w->p, c->name), *unit = profile_string(w->p, c->unit);
+    const char *unit = profile_string(w->p, c->unit);
+    char *name = tags_counter_name(w->p, c);
     size_t thread = 0; /* index of a thread of the process */
 
     for (size_t i = w->thread.n; c->process && i--;)
@@ -221,6 +222,7 @@ static void put_counter(struct writer *w, const size_t *at, size_t n)
     put_counter_display(j, name, unit);
     put_counter_samples(w, at, n);
     json_end_object(j);
+    free(name);
 }
 
 static int by_counter(const void *a, const void *b, void *profile)
@@ -233,9 +235,16 @@ static int by_counter(const void *a, const void *b, void *profile)
         return x->process < y->process ? -1 : 1;
     if (x->name != y->name)
         return x->name < y->name ? -1 : 1;
+    if (x->tags != y->tags)
+        return x->tags < y->tags ? -1 : 1;
     if (x->time_ns != y->time_ns)
         return x->time_ns < y->time_ns ? -1 : 1;
     return i < k ? -1 : i > k;
+}
+
+static bool is_same_counter(const struct counter *a, const struct counter *b)
+{
+    return a->process == b->process && a->name == b->name && a->tags == b->tags;
 }
 
 static void put_counters(struct writer *w)
@@ -250,8 +259,7 @@ static void put_counters(struct writer *w)
     json_key(&w->j, "counters");
     json_array(&w->j);
     for (size_t i = 0, n; i < total; i += n) {
-        for (n = 1; i + n < total && c[at[i + n]].process == c[at[i]].process &&
-                    c[at[i + n]].name == c[at[i]].name;)
+        for (n = 1; i + n < total && is_same_counter(&c[at[i + n]], &c[at[i]]);)
             n++;
         put_counter(w, at + i, n);
     }

@@ -211,13 +211,15 @@ static void put_call(struct trace_writer *trace, const struct trace_call *c)
 
 static uint64_t counter_track(struct writer *w, int64_t pid, const struct counter *c)
 {
-    const char *name = profile_string(w->trace.p, c->name);
-    uint64_t key = hash_pair((uint64_t)pid, c->name), uuid = umap_find(&w->counter_of, key);
+    uint64_t key = hash_pair(hash_pair((uint64_t)pid, c->name), c->tags);
+    uint64_t uuid = umap_find(&w->counter_of, key);
     uint64_t parent = pid ? umap_find(&w->process_of, (uint64_t)pid) : 0;
     size_t packet, track, counter;
+    char *name;
 
     if (uuid)
         return uuid;
+    name = tags_counter_name(w->trace.p, c);
     uuid = ++w->next_uuid;
     umap_put(&w->counter_of, key, (uint32_t)uuid);
     packet = pb_begin(&w->b, TRACE_PACKET);
@@ -230,6 +232,7 @@ static uint64_t counter_track(struct writer *w, int64_t pid, const struct counte
     pb_end(&w->b, counter);
     pb_end(&w->b, track);
     pb_end(&w->b, packet);
+    free(name);
     return uuid;
 }
 

@@ -1,6 +1,8 @@
 /* tags.c - see tags.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "formats/tags.h"
 
+#include <string.h>
+
 enum { STEPS_MOST = 4 * TAGS_MOST };
 
 static bool is_in(const struct tag *const *v, size_t n, uint32_t key)
@@ -39,4 +41,22 @@ void tags_put_json(struct json *j, const struct profile *p, uint32_t set)
         else
             json_put_i64(j, key, v[n]->value);
     }
+}
+
+const char *tags_label(const struct profile *p, uint32_t set)
+{
+    const struct tag *v[TAGS_MOST];
+    size_t n = tags_of(p, set, v);
+
+    while (n--)
+        if (v[n]->text && strcmp(profile_string(p, v[n]->key), TAG_LABEL) == 0)
+            return profile_string(p, v[n]->text);
+    return "";
+}
+
+char *tags_counter_name(const struct profile *p, const struct counter *c)
+{
+    const char *label = tags_label(p, c->tags);
+
+    return mem_printf("%s%s%s", profile_string(p, c->name), *label ? " " : "", label);
 }

@@ -11,5 +11,9 @@ enum { TAGS_MOST = 64 };
 size_t tags_of(const struct profile *p, uint32_t set, const struct tag **out);
 /* Write each pair as a member of the open object: a text, or a number without its unit. */
 void tags_put_json(struct json *j, const struct profile *p, uint32_t set);
+/* The label (TAG_LABEL) in SET, which distinguishes counters of one name; "" when there is none. */
+const char *tags_label(const struct profile *p, uint32_t set);
+/* The name of a counter with its label, for formats that have only names; the caller frees it. */
+char *tags_counter_name(const struct profile *p, const struct counter *c);
 
 #endif

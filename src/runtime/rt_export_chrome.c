@@ -41,6 +41,10 @@ static void chrome_counter(struct rt_out *o, const struct zone_rows *r, const st
                            uint32_t tid)
 {
     chrome_head(o, r, "C", r->row[v->row].name, tid);
+    if (r->row[v->row].label[0]) {
+        rt_out_str(o, ",\"id\":");
+        rt_out_json(o, r->row[v->row].label);
+    }
     rt_out_printf(o, ",\"ts\":%.3f,\"args\":{\"value\":", us_at(r, v->start));
     rt_out_number(o, live_double(v->value));
     rt_out_str(o, "}}");

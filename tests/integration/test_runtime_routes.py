@@ -68,8 +68,9 @@ def calls_of_chrome(path):
 
 
 def args_of_chrome(path):
-    """How many events of each name have the same arguments."""
-    return collections.Counter((e["name"], tuple(sorted(e.get("args", {}).items())))
+    """How many events of each name have the same arguments and, for counters, the same id."""
+    return collections.Counter((e["name"], *([e["id"]] if "id" in e else []),
+                                tuple(sorted(e.get("args", {}).items())))
                                for e in json.loads(path.read_text())["traceEvents"]
                                if e["ph"] in "XiC")
 
@@ -193,6 +194,7 @@ class Routes(Case):
         self.assertEqual(own, args_of_chrome(self.dir / "tool.json"))
         self.assertIn(("branch", (("context", "request"),)), own)
         self.assertIn(("handed", (("flow", 107),)), own)
+        self.assertEqual(own["depth", 'worker="1"', (("value", 1000),)], 100)
         self.assertIn(("operation", (("backend", "gpu"), ("detail", "gpu"),
                                      ("label", 'worker="0"'))), own)
 

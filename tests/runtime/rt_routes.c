@@ -64,6 +64,7 @@ static void events(int i)
 {
     FATHOM_COUNT("items", 3);
     FATHOM_GAUGE("depth", i);
+    FATHOM_GAUGE_L("depth", 1000, "worker=\"1\"");
     FATHOM_INSTANT("tick");
     FATHOM_FRAME("frame");
     FATHOM_FLOW("handed", 100 + i);

@@ -9,6 +9,7 @@
 #include "analyze/an_flat.h"
 #include "analyze/an_group.h"
 #include "formats/formats.h"
+#include "formats/tags.h"
 #include "formats/unwrap.h"
 #include "profile/intern.h"
 #include "test.h"
@@ -281,6 +282,39 @@ TEST(tags_of_samples_and_counters_are_written_to_traces)
     CHECK(memmem(b.data, b.n, "\x52\x04life\x32\x04" "long", 12));
     CHECK(memmem(b.data, b.n, "\x52\x04lane\x32\x04" "fast", 12));
     buf_release(&b);
+    unmake(&m);
+}
+
+TEST(tags_labels_distinguish_counters_of_one_name)
+{
+    struct made m;
+    struct buf b;
+    struct profile *p = profile_new();
+    uint32_t name;
+
+    make(&m);
+    name = intern_cstr(&m.in, "queue");
+    for (uint32_t i = 0; i < 4; i++)
+        sink_counter(m.in.out, &(struct counter){
+            .time_ns = 5 + i, .name = name, .value = i % 2 ? 10 : 90,
+            .tags = i % 2 ? intern_tag(&m.in, 0, TAG_LABEL, "fast") : 0 });
+    b = exported(&m, "firefox");
+    CHECK(strstr(buf_text(&b), "\"name\":\"queue\""));
+    CHECK(strstr(buf_text(&b), "\"name\":\"queue fast\""));
+    CHECK(strstr(buf_text(&b), "\"count\":[10.000000,0.000000]")); /* differences */
+    buf_release(&b);
+    b = exported(&m, "perfetto");
+    CHECK(memmem(b.data, b.n, "\x12\x05queue", 7)); /* TrackDescriptor.name is field 2 */
+    CHECK(memmem(b.data, b.n, "\x12\x0aqueue fast", 12));
+    buf_release(&b);
+    b = exported(&m, "chrome");
+    CHECK_EQ(format_find("chrome")->import(&(struct import_input){ .data = b.data, .size = b.n },
+                                           profile_sink(p), NULL), 0);
+    CHECK_EQ(p->counter.n, 4);
+    for (size_t i = 0; i < p->counter.n; i++)
+        CHECK_STR(tags_label(p, p->counter.v[i].tags), i % 2 ? "fast" : "");
+    buf_release(&b);
+    profile_free(p);
     unmake(&m);
 }
 
