@@ -301,7 +301,8 @@ static void define_frame(struct reader *r, struct cursor c)
         sink_resolve(r->out, r->n_frames, chain, n);
 }
 
-/* A label that does not describe the thread or process is a tag, added to *TAGS. */
+/* A label that does not describe the thread or process is a tag, added to *TAGS.  Names of threads
+ * and processes are texts, ids are numbers; any other value is a tag as well. */
 static void read_label(struct reader *r, struct cursor c, struct owner *to, uint32_t *tags)
 {
     struct pb_reader m = pb_reader_of(c);
@@ -319,13 +320,13 @@ static void read_label(struct reader *r, struct cursor c, struct owner *to, uint
             unit = m.value;
     }
     name = text_of(r, key);
-    if (scan_is(name, "thread"))
+    if (string && scan_is(name, "thread"))
         to->thread = string;
-    else if (scan_is(name, "process"))
+    else if (string && scan_is(name, "process"))
         to->process = string;
-    else if (scan_is(name, "tid") || scan_is(name, "thread_id"))
+    else if (!string && (scan_is(name, "tid") || scan_is(name, "thread_id")))
         to->tid = (int64_t)number;
-    else if (scan_is(name, "pid"))
+    else if (!string && scan_is(name, "pid"))
         to->pid = (int64_t)number;
     else if (name.n)
         *tags = intern_tag_of(&r->in, &(struct tag){

@@ -228,20 +228,70 @@ TEST(tags_and_mixed_stacks_are_exported)
     CHECK(holds("svg", "parse"));
 }
 
-TEST(tags_survive_pprof)
+/* Export M and import the result. */
+static struct profile *through(const struct made *m, const char *format)
 {
-    struct buf packed, raw = { 0 };
+    struct buf packed = exported(m, format), raw = { 0 };
     struct profile *p = profile_new();
     struct err e = { 0 };
-    struct made m;
     bool cut = false;
+
+    if (unwrap_needed(packed.data, packed.n))
+        CHECK_EQ(unwrap(packed.data, packed.n, &raw, &cut, &e), 0);
+    else
+        buf_add(&raw, packed.data, packed.n);
+    CHECK_EQ(format_find(format)->import(&(struct import_input){ .data = raw.data, .size = raw.n },
+                                         profile_sink(p), &e), 0);
+    buf_release(&packed);
+    buf_release(&raw);
+    return p;
+}
+
+TEST(pprof_labels_name_threads_only_if_their_type_fits)
+{
+    static const char *const text[] = { "pid", "tid", "thread_id" };
+    static const char *const number[] = { "thread", "process" };
+    struct made m;
+    struct profile *p;
+    const struct profile_sample *x;
+    uint32_t tags = 0, *with;
+    struct thread t = { .tid = 7 };
+
+    make(&m);
+    for (int64_t i = 0; i < 3; i++)
+        tags = intern_tag(&m.in, tags, text[i], "host-5");
+    for (int64_t i = 0; i < 2; i++)
+        tags = intern_tag_number(&m.in, tags, number[i], 3, NULL);
+    t.name = intern_cstr(&m.in, "worker");
+    t.process = intern_process(&m.in, &(struct process){ .pid = 9,
+                                                         .name = intern_cstr(&m.in, "app") });
+    sink_sample(m.in.out, &(struct sample){ .stack = m.load, .metric = 1, .tags = tags, .cpu = -1,
+                                            .thread = intern_thread(&m.in, &t), .weight = 1 });
+    p = through(&m, "pprof");
+    x = &p->sample.v[p->sample.n - 1];
+    CHECK(x->thread);
+    CHECK_EQ(p->thread.v[x->thread - 1].tid, 7);
+    CHECK_STR(profile_string(p, p->thread.v[x->thread - 1].name), "worker");
+    CHECK_EQ(p->process.v[p->thread.v[x->thread - 1].process - 1].pid, 9);
+    CHECK_STR(profile_string(p, p->process.v[p->thread.v[x->thread - 1].process - 1].name), "app");
+    for (size_t i = 0; i < 5; i++) {
+        with = an_tags_with(p, i < 3 ? text[i] : number[i - 3]);
+        CHECK(with[x->tags]);
+        CHECK(an_tag_is(p, &p->tag.v[with[x->tags] - 1], i < 3 ? "host-5" : "3"));
+        free(with);
+    }
+    profile_free(p);
+    unmake(&m);
+}
+
+TEST(tags_survive_pprof)
+{
+    struct profile *p;
+    struct made m;
     uint32_t *size, *life;
 
     make(&m);
-    packed = exported(&m, "pprof");
-    CHECK_EQ(unwrap(packed.data, packed.n, &raw, &cut, &e), 0);
-    CHECK_EQ(format_find("pprof")->import(&(struct import_input){ .data = raw.data, .size = raw.n },
-                                          profile_sink(p), &e), 0);
+    p = through(&m, "pprof");
     size = an_tags_with(p, "size");
     life = an_tags_with(p, "life");
     CHECK_EQ(p->sample.n, 4);
@@ -259,8 +309,6 @@ TEST(tags_survive_pprof)
     }
     free(size);
     free(life);
-    buf_release(&packed);
-    buf_release(&raw);
     profile_free(p);
     unmake(&m);
 }
@@ -289,7 +337,7 @@ TEST(tags_labels_distinguish_counters_of_one_name)
 {
     struct made m;
     struct buf b;
-    struct profile *p = profile_new();
+    struct profile *p;
     uint32_t name;
 
     make(&m);
@@ -307,13 +355,10 @@ TEST(tags_labels_distinguish_counters_of_one_name)
     CHECK(memmem(b.data, b.n, "\x12\x05queue", 7)); /* TrackDescriptor.name is field 2 */
     CHECK(memmem(b.data, b.n, "\x12\x0aqueue fast", 12));
     buf_release(&b);
-    b = exported(&m, "chrome");
-    CHECK_EQ(format_find("chrome")->import(&(struct import_input){ .data = b.data, .size = b.n },
-                                           profile_sink(p), NULL), 0);
+    p = through(&m, "chrome");
     CHECK_EQ(p->counter.n, 4);
     for (size_t i = 0; i < p->counter.n; i++)
         CHECK_STR(tags_label(p, p->counter.v[i].tags), i % 2 ? "fast" : "");
-    buf_release(&b);
     profile_free(p);
     unmake(&m);
 }
