@@ -12,8 +12,9 @@
 
 struct annotate_args {
     struct filters filters;
-    uint64_t functions;
-    double share_pct;
+    uint64_t functions;        /* UINT64_MAX: not given */
+    double share_pct;          /* negative: not given */
+    double min_pct;
     bool no_code, all_code, json, csv;
 };
 
@@ -26,6 +27,8 @@ static const struct option annotate_options[] = {
       "show source lines only" },
     { OPT_FLAG, 0, "all-code", offsetof(struct annotate_args, all_code), NULL,
       "show every instruction of a hot line" },
+    { OPT_DOUBLE, 0, "min", offsetof(struct annotate_args, min_pct), "PCT",
+      "show code and inlined calls of at least PCT percent of the cost (default: 1)" },
     { OPT_FLAG, 'j', "json", offsetof(struct annotate_args, json), NULL, "print JSON" },
     { OPT_FLAG, 0, "csv", offsetof(struct annotate_args, csv), NULL,
       "print comma-separated values" },
@@ -45,10 +48,14 @@ static void print_result(const struct an_annotate *a, enum result_form form, str
 static int annotate(const struct annotate_args *args, struct profile *p, const char *name,
                     struct err *e)
 {
-    const struct an_annotate_query q = { .name = name, .functions = args->functions,
-                                         .share_pct = args->share_pct, .code = !args->no_code,
-                                         .all_code = args->all_code,
-                                         .min_pct = args->filters.min_pct };
+    const struct an_annotate_query q = {
+        .name = name,
+        .functions = args->functions == UINT64_MAX ? 10 : args->functions,
+        .share_pct = args->share_pct < 0 ? 80 : args->share_pct,
+        .min_pct = args->min_pct,
+        .code = !args->no_code,
+        .all_code = args->all_code,
+    };
     struct out o = out_fd(STDOUT_FILENO);
     struct an_annotate a;
     struct an_view v;
@@ -88,6 +95,18 @@ static int count_profiles(const struct opts_rest *rest)
     return rest->n - 1;
 }
 
+/* Reject options that exclude each other or would have no effect. */
+static int check(const struct annotate_args *a, const char *name, struct err *e)
+{
+    if (a->json && a->csv)
+        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
+    if (a->no_code && a->all_code)
+        return err_set(e, ERR_USAGE, "--no-code and --all-code cannot be combined");
+    if (name && (a->functions != UINT64_MAX || a->share_pct >= 0))
+        return err_set(e, ERR_USAGE, "-n and --share are for a list without a name");
+    return 0;
+}
+
 static int annotate_run(void *args, const struct opts_rest *rest, struct err *e)
 {
     const struct annotate_args *a = args;
@@ -96,10 +115,10 @@ static int annotate_run(void *args, const struct opts_rest *rest, struct err *e)
     struct profile *p;
     int rc;
 
-    if (a->json && a->csv)
-        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
     input.n = count_profiles(rest);
     name = input.n < rest->n ? rest->v[rest->n - 1] : NULL;
+    if (check(a, name, e) < 0)
+        return -1;
     p = input_open(&input, e);
     rc = p ? annotate(a, p, name, e) : -1;
     profile_free(p);
@@ -112,7 +131,7 @@ static const struct opts_table tables[] = {
     { 0 },
 };
 static const struct annotate_args defaults = {
-    .functions = 10, .share_pct = 80, .filters.min_pct = 1
+    .functions = UINT64_MAX, .share_pct = -1, .min_pct = 1
 };
 
 const struct command cmd_annotate = {

@@ -10,7 +10,7 @@
 
 struct doctor_args {
     bool measure, overhead, json;
-    uint64_t rounds;
+    uint64_t rounds; /* UINT64_MAX: not given */
     const char *flags, *lang;
 };
 
@@ -52,8 +52,10 @@ static int check(const struct doctor_args *a, const struct opts_rest *rest, stru
         return err_set(e, ERR_USAGE, "--overhead requires a command: --overhead -- CMD");
     if (rest->command && !a->overhead)
         return err_set(e, ERR_USAGE, "a command requires --overhead");
-    if (a->rounds < 1 || a->rounds > 1000)
+    if (a->rounds != UINT64_MAX && (a->rounds < 1 || a->rounds > 1000))
         return err_set(e, ERR_USAGE, "--rounds: must be from 1 to 1000");
+    if (a->rounds != UINT64_MAX && !a->overhead)
+        return err_set(e, ERR_USAGE, "--rounds requires --overhead");
     return check_flags(a, e);
 }
 
@@ -80,8 +82,8 @@ static int gather(struct doc_findings *f, const struct doctor_args *a,
         if (doc_measure_save(&f->latencies, f->saved, sizeof f->saved, NULL) < 0)
             f->saved[0] = 0;
     }
-    f->rounds = a->rounds;
-    return a->overhead ? doc_overhead(&f->costs, rest->command, a->rounds, show_run, line, e) : 0;
+    f->rounds = a->rounds == UINT64_MAX ? 5 : a->rounds;
+    return a->overhead ? doc_overhead(&f->costs, rest->command, f->rounds, show_run, line, e) : 0;
 }
 
 static void release(struct doc_findings *f)
@@ -143,7 +145,7 @@ static const struct option doctor_options[] = {
 };
 
 static const struct opts_table doctor_tables[] = { { doctor_options, 0 }, { 0 } };
-static const struct doctor_args doctor_defaults = { .rounds = 5 };
+static const struct doctor_args doctor_defaults = { .rounds = UINT64_MAX };
 
 const struct command cmd_doctor = {
     .name = "doctor",

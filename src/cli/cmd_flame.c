@@ -13,6 +13,7 @@ struct flame_args {
     struct filters filters;
     const char *output, *title;
     bool inverted;
+    double min_pct; /* negative: not given */
 };
 
 static const struct option flame_options[] = {
@@ -21,6 +22,8 @@ static const struct option flame_options[] = {
     { OPT_FLAG, 'i', "inverted", offsetof(struct flame_args, inverted), NULL,
       "draw an inverted graph: functions first, then their callers" },
     { OPT_STR, 0, "title", offsetof(struct flame_args, title), "TEXT", "heading of the graph" },
+    { OPT_DOUBLE, 0, "min", offsetof(struct flame_args, min_pct), "PCT",
+      "picture: omit boxes below PCT percent; 0 draws everything" },
     { 0 },
 };
 
@@ -30,7 +33,7 @@ static const struct opts_table flame_tables[] = {
     { 0 },
 };
 
-static const struct flame_args flame_defaults = { .filters.min_pct = -1 };
+static const struct flame_args flame_defaults = { .min_pct = -1 };
 
 static const char *ending(const char *path)
 {
@@ -55,18 +58,20 @@ static int flame_run(void *args, const struct opts_rest *rest, struct err *e)
     struct flame_args *a = args;
     const char *output = a->output ? a->output : "flame.html";
     const struct format *f = choose_format(output, e);
-    struct export_options opt = { .inverted = a->inverted, .all = a->filters.min_pct == 0 };
+    struct export_options opt = { .inverted = a->inverted, .all = a->min_pct == 0 };
     struct profile *p;
     struct an_view v = { 0 };
     int rc = -1;
 
     if (!f)
         return -1;
+    if (a->min_pct >= 0 && f != format_find("svg"))
+        return err_set(e, ERR_USAGE, "--min is for pictures: the page holds the whole profile");
     p = input_open(rest, e);
     if (p && filters_apply(&a->filters, p, AN_VIEW_KINDS, &v, e) == 0) {
         an_waits_draw(p);
         opt.title = a->title ? a->title : profile_meta(p, "command");
-        opt.min_pct = a->filters.min_pct > 0 ? a->filters.min_pct : 0;
+        opt.min_pct = a->min_pct > 0 ? a->min_pct : 0;
         rc = output_write(output, f, &v, &opt, e);
     }
     if (rc == 0 && (!a->output || rest->command) && strcmp(output, "-") != 0)

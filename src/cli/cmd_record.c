@@ -134,9 +134,9 @@ static int take_options(const struct record_args *a, const struct opts_rest *res
     o->no_source = a->no_source;
     o->wall = a->wall;
     o->output_to_stderr = a->output && strcmp(a->output, "-") == 0;
-    o->levels = a->kernel && !a->user   ? COL_KERNEL_ONLY
-                : a->user && !a->kernel ? COL_USER_ONLY
-                                        : COL_KERNEL_AND_USER;
+    o->levels = a->kernel ? COL_KERNEL_ONLY : a->user ? COL_USER_ONLY : COL_KERNEL_AND_USER;
+    if (a->kernel && a->user)
+        return err_set(e, ERR_USAGE, "--kernel and --user cannot be combined");
     if (take_pids(&a->pids, o, e) < 0)
         return -1;
     if (take_graph(a, o, e) < 0)

@@ -13,6 +13,7 @@ struct report_args {
     bool tree, inverted, json, csv, idle;
     const char *callers, *by, *sort;
     uint64_t rows; /* UINT64_MAX: not given; 0: all */
+    double min_pct; /* negative: not given */
 };
 
 static enum result_form form_of(const struct report_args *a)
@@ -29,7 +30,8 @@ static uint64_t rows_of(const struct report_args *a, const struct an_report_quer
 
 static int make_query(const struct report_args *a, struct an_report_query *q, struct err *e)
 {
-    if (!an_flat_can_sort(a->sort)) {
+    q->sort = a->sort ? a->sort : "self";
+    if (!an_flat_can_sort(q->sort)) {
         err_set(e, ERR_USAGE, "--sort: unknown column \"%s\"", a->sort);
         err_hint(e, "use self, total, samples, function or module");
         return -1;
@@ -38,13 +40,14 @@ static int make_query(const struct report_args *a, struct an_report_query *q, st
         return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
     if (a->tree + a->inverted + !!a->callers + !!a->by > 1)
         return err_set(e, ERR_USAGE, "use only one of --tree, --inverted, --callers and --by");
+    if (a->sort && (a->tree || a->inverted || a->callers || a->by))
+        return err_set(e, ERR_USAGE, "--sort is for the flat table: trees and groups sort by cost");
     q->form = a->tree       ? AN_REPORT_TREE
               : a->inverted ? AN_REPORT_INVERTED
               : a->callers  ? AN_REPORT_CALLERS
                             : AN_REPORT_FLAT;
     q->callers = a->callers;
-    q->sort = a->sort;
-    q->min_pct = a->filters.min_pct;
+    q->min_pct = a->min_pct;
     q->idle = a->idle;
     q->rows = rows_of(a, q);
     return a->by ? an_levels_parse(&q->levels, a->by, e) : 0;
@@ -100,6 +103,8 @@ static const struct option report_options[] = {
       "sort by self (default), total, samples, function or module" },
     { OPT_U64, 'n', "rows", offsetof(struct report_args, rows), "ROWS",
       "print at most ROWS rows; 0 prints all (default: 40 in text)" },
+    { OPT_DOUBLE, 0, "min", offsetof(struct report_args, min_pct), "PCT",
+      "hide rows below PCT percent (default: 0.5 for trees, 0 otherwise)" },
     { OPT_FLAG, 0, "idle", offsetof(struct report_args, idle), NULL,
       "with wall: include idle threads" },
     { OPT_FLAG, 0, "json", offsetof(struct report_args, json), NULL, "print one JSON object" },
@@ -114,9 +119,8 @@ static const struct opts_table report_tables[] = {
 };
 
 static const struct report_args report_defaults = {
-    .filters = { .min_pct = -1 },
-    .sort = "self",
     .rows = UINT64_MAX,
+    .min_pct = -1,
 };
 
 const struct command cmd_report = {

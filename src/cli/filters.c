@@ -20,8 +20,6 @@ const struct option filters_options[] = {
       "only samples from A to B seconds after the start" },
     { OPT_STR, 'm', "metric", offsetof(struct filters, metric), "NAME",
       "metric to show; wall is running plus waiting" },
-    { OPT_DOUBLE, 0, "min", offsetof(struct filters, min_pct), "PCT",
-      "hide rows below PCT percent" },
     { 0 },
 };
 

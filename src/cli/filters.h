@@ -9,7 +9,6 @@
 struct filters {
     struct an_filter samples;
     const char *metric; /* NULL: the default of the profile */
-    double min_pct;     /* hide smaller shares; each command has its own default */
 };
 /* Use it with the offset of the struct filters in the arguments of the command. */
 extern const struct option filters_options[];
