@@ -201,6 +201,11 @@ class Record(Case):
                status=128 + signal.SIGTERM)
         self.assertGreaterEqual(Recording(self.out).number("duration_ns"), 0.5e9)
 
+    def test_a_duration_begins_after_the_delay(self):
+        fathom("record", "-o", self.out, "--delay", "0.3", "-d", "0.2", "--", workload("deep"), "100000000",
+               status=128 + signal.SIGTERM)
+        self.assertGreaterEqual(Recording(self.out).number("duration_ns"), 0.5e9)
+
     def test_a_program_that_is_deleted_while_it_runs_keeps_its_names(self):
         gone = self.dir / "gone"
         shutil.copy(workload("split"), gone)

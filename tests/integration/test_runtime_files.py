@@ -102,6 +102,20 @@ class Exports(unittest.TestCase):
         text = fathom("export", path, "-f", "collapsed").stdout
         self.assertIn("compute", text)
 
+    def test_every_part_of_a_long_trace_has_its_own_times(self):
+        """The library writes a trace this long in two parts."""
+        path = self.write("trace", "out.fathom", "15000")
+        data = json.loads(fathom("export", path, "-f", "json").stdout)
+        begin = int(data["meta"]["start_ns"])
+        end = begin + int(data["meta"]["duration_ns"])
+        chunks = fathom("dump", "--chunks", path).stdout
+        for name, key, each in (("span", "start_ns", 4), ("counter", "time_ns", 2)):
+            times = data[name + "s"][key]
+            self.assertEqual(chunks.count(f"name={name} "), 2)
+            self.assertEqual(len(times), 15000 * each)
+            self.assertGreaterEqual(min(times), begin)
+            self.assertLessEqual(max(times), end)
+
     def test_fathom_reads_back_every_other_export(self):
         for form, name in (("collapsed", "o.folded"), ("chrome", "o.json")):
             with self.subTest(form):

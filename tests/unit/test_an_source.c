@@ -1,6 +1,10 @@
 /* test_an_source.c - annotate a hand-made profile.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "analyze/an_annotate.h"
 #include "analyze/an_jumps.h"
 #include "analyze/an_shown.h"
 #include "analyze/an_source.h"
@@ -148,6 +152,50 @@ TEST(an_source_chooses_by_cost_name_and_file)
     CHECK_EQ(an_source_of_file(&q, "a.c", id, 8), 3);
     CHECK_EQ(an_source_of_file(&q, ".c", id, 8), 0);
     tear_down(&f);
+}
+
+/* Build the listing of a function in PATH, recorded at DATE; returns why it has no source. */
+static const char *no_source_of(const char *path, const char *date)
+{
+    struct profile *p = profile_new();
+    struct intern in;
+    struct an_annotate a;
+    struct an_view v;
+    struct err e = { 0 };
+    uint32_t function, metric;
+    const char *why;
+
+    intern_init(&in, profile_sink(p));
+    sink_meta(in.out, "date", date);
+    metric = intern_metric(&in, &(struct metric){ .name = intern_cstr(&in, "cpu") });
+    function = intern_function(&in, &(struct function){ .name = intern_cstr(&in, "f"),
+                                                        .file = intern_cstr(&in, path) });
+    sink_sample(in.out, &(struct sample){
+        .metric = metric, .weight = 1, .count = 1,
+        .stack = intern_stack(&in, 0, intern_named_frame(&in, FRAME_NATIVE, function, 1)) });
+    v = an_view_of(p, metric);
+    CHECK_EQ(an_annotate_build(&a, p, &v, &(struct an_annotate_query){ .name = "f" }, &e), 0);
+    why = a.v.v[0].listing.no_source;
+    CHECK_EQ(a.v.v[0].listing.text == NULL, *why != 0);
+    an_annotate_release(&a);
+    intern_release(&in);
+    profile_free(p);
+    return why;
+}
+
+TEST(an_annotate_reads_a_file_that_is_older_than_the_recording_in_any_time_zone)
+{
+    static const char changed[] = "the file changed after the recording";
+    const char *path = test_file("text\n", 5);
+    struct timespec at[2] = { { 1767263400, 0 }, { 1767263400, 0 } }; /* 2026-01-01 10:30 UTC */
+
+    CHECK_EQ(utimensat(AT_FDCWD, path, at, 0), 0);
+    CHECK_STR(no_source_of(path, "2026-01-01T11:00:00+0000"), "");
+    CHECK_STR(no_source_of(path, "2026-01-01T10:00:00+0000"), changed);
+    CHECK_STR(no_source_of(path, "2026-01-01T13:00:00+0200"), "");
+    CHECK_STR(no_source_of(path, "2026-01-01T12:00:00+0200"), changed);
+    CHECK_STR(no_source_of(path, "2026-01-01T09:00:00-0200"), "");
+    CHECK_STR(no_source_of(path, "2026-01-01T08:00:00-0200"), changed);
 }
 
 TEST(an_jumps_draws_a_loop)

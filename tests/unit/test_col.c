@@ -1,9 +1,12 @@
 /* test_col.c - the recorder's parsers and tables.  SPDX-License-Identifier: Apache-2.0 */
 #include <linux/perf_event.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "collect/col_event.h"
 #include "collect/col_proc.h"
 #include "collect/col_ring.h"
+#include "collect/col_zones.h"
 #include "collect/collect.h"
 #include "perf/perf_event.h"
 #include "test.h"
@@ -162,4 +165,23 @@ TEST(col_ring_joins_a_record_that_wraps_around)
     CHECK_EQ(got[23], 0xbb);
     col_ring_next(&r, n);
     CHECK(!col_ring_record(&r, &n));
+}
+
+/* --- zones --- */
+
+/* A recorder that is recorded itself has the folder of the outer one in its environment. */
+TEST(col_zones_pass_their_own_folder_to_the_command)
+{
+    struct col_zones z = { 0 };
+    struct col_source s = col_zones_source(&z);
+
+    CHECK_EQ(setenv("FATHOM_RECORD_DIR", "/nonexistent/outer", 1), 0);
+    col_zones_open(&z);
+    CHECK(z.folder[0]);
+    CHECK_STR(getenv("FATHOM_RECORD_DIR"), z.folder);
+    CHECK_EQ(access(z.folder, W_OK), 0);
+    col_zones_hide(&z);
+    CHECK(getenv("FATHOM_RECORD_DIR") == NULL);
+    s.release(s.with);
+    CHECK_STR(z.folder, "");
 }

@@ -456,6 +456,33 @@ TEST(col_sources_finish_sources_in_the_target_last)
     release(&r);
 }
 
+static void late_drain(void *with, uint64_t now_ns)
+{
+    struct fake *f = with;
+
+    f->n = f->finished;
+    f->until_ns = now_ns;
+}
+
+TEST(col_sources_finish_with_the_records_that_were_written_meanwhile)
+{
+    struct fake f = { 0 };
+    struct run r;
+
+    start(&r, NULL);
+    on_three_cpus(&r.b);
+    put_records(&r.rings, &r.b, 0, r.b.record.n);
+    f.record[0] = fake_sample(r.e.attrs.v.v[0], 7000001, CODE + 0x10); /* after the stop */
+    vec_push(&r.rings.sources.v,
+             ((struct col_source){ .with = &f, .drain = late_drain, .next = fake_next,
+                                   .finish = fake_finish }));
+    col_sources_drain(&r.rings.sources, 6000000);
+    CHECK_EQ(r.profile->sample.n, 3);
+    col_sources_finish(&r.rings.sources, 7000000);
+    CHECK_EQ(r.profile->sample.n, 4);
+    release(&r);
+}
+
 /* --- both sources --- */
 
 /* Threads, a fork, a library that is unloaded, walks, truncated stacks, waits, lost records. */

@@ -234,7 +234,7 @@ static struct profile *merge(const struct profile_part *part, size_t n)
 
 TEST(merge_keeps_every_sample_span_and_counter)
 {
-    struct profile *a = make(7), *b = make(12), *c = make(7);
+    struct profile *a = make(7), *b = make(14), *c = make(7); /* no id of b is that of a */
     struct profile_part part[] = { { a, "a" }, { b, "b" }, { c, "c" } };
     struct profile *m = merge(part, 3);
     uint64_t first = profile_start_ns(a);
@@ -512,6 +512,28 @@ TEST(merge_adds_counts_and_lists_facts_that_differ)
     CHECK_STR(m->damage, "it is cut");
     CHECK_EQ(m->missing_bytes, 9);
     profile_free(m);
+}
+
+TEST(merge_lists_the_first_eight_values_of_a_fact)
+{
+    enum { PARTS = 10 };
+    struct profile_part part[PARTS];
+    struct profile *m;
+
+    for (int i = 0; i < PARTS; i++) {
+        const char command[] = { (char)('a' + i), 0 };
+        const char *const facts[][2] = { { "command", command }, { 0 } };
+
+        part[i] = (struct profile_part){ with_facts(facts), "part" };
+    }
+    m = merge(part, 8);
+    CHECK_STR(profile_meta(m, "command"), "a, b, c, d, e, f, g, h");
+    profile_free(m);
+    m = merge(part, PARTS);
+    CHECK_STR(profile_meta(m, "command"), "a, b, c, d, e, f, g, h, ...");
+    profile_free(m);
+    for (int i = 0; i < PARTS; i++)
+        profile_free((struct profile *)part[i].profile);
 }
 
 TEST(merge_ignores_samples_without_a_rate_in_the_rate)

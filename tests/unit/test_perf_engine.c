@@ -260,6 +260,21 @@ TEST(perf_engine_names_code_by_the_jitdump_its_process_maps)
     finish(&r);
 }
 
+/* A container numbers its processes on its own, and its runtime names the map by that number. */
+TEST(perf_modules_of_code_without_a_file_have_the_process_number_of_their_namespace)
+{
+    struct perf_mapping w = { .path = "//anon", .root_fd = -1, .pid = 70, .inner_pid = 7 };
+    const struct perf_module *m;
+    struct run r;
+
+    start(&r);
+    m = perf_module_get(&r.e.modules, perf_module_number(&r.e.modules, &w));
+    CHECK_STR(m->path, "/tmp/perf-7.map");
+    CHECK_EQ(m->target_pid, 70);
+    CHECK_EQ(m->pid, 7);
+    finish(&r);
+}
+
 TEST(perf_engine_calls_a_deleted_file_by_its_name)
 {
     struct run r;

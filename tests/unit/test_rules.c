@@ -288,6 +288,17 @@ TEST(rules_rank_and_bound_by_the_gain)
     CHECK(f && f->gain > 0.26 && f->gain < 0.27); /* 80 ms of 180, three fifths of it */
 }
 
+TEST(rules_divide_allocations_by_calls_and_bytes_by_allocations)
+{
+    struct finding *f;
+
+    start();
+    case_alloc(false);
+    f = find("alloc");
+    CHECK(f);
+    CHECK_STR(f->evidence, "50.0 allocations per call, 64 B each on average");
+}
+
 TEST(rules_growth_needs_sizes_that_differ)
 {
     double bytes[40], ticks[40];

@@ -131,6 +131,22 @@ TEST(tags_filter_samples)
     CHECK_EQ(left(&(struct an_filter){ .tag = { .v = { "life=long", "size=64" }, .n = 2 } }), 0);
 }
 
+TEST(tags_match_a_number_without_its_unit_but_only_all_of_a_text)
+{
+    struct made m;
+    const struct tag *t;
+
+    make(&m);
+    t = &m.p->tag.v[intern_tag(&m.in, 0, TAG_WAIT, "run queue") - 1];
+    CHECK(an_tag_is(m.p, t, "run queue"));
+    CHECK(!an_tag_is(m.p, t, "run"));
+    t = &m.p->tag.v[intern_tag_number(&m.in, 0, "size", 64, "bytes") - 1];
+    CHECK(an_tag_is(m.p, t, "64 bytes"));
+    CHECK(an_tag_is(m.p, t, "64"));
+    CHECK(!an_tag_is(m.p, t, "64 "));
+    unmake(&m);
+}
+
 TEST(tags_group_samples_by_value)
 {
     struct an_levels by;

@@ -286,6 +286,25 @@ TEST(pool_renewed_keeps_pages_at_their_addresses_and_frees_those_between)
     CHECK_EQ(tgt_pool_take(&pool), pool.base + 5 * TGT_PAGE);
 }
 
+TEST(pool_renewed_forgets_which_pages_were_free_before)
+{
+    uint64_t page[8];
+    int asked = 0;
+
+    make_pool(-1);
+    for (int i = 0; i < 8; i++)
+        page[i] = tgt_pool_take(&pool);
+    tgt_pool_free(&pool, page[2]);
+    tgt_pool_free(&pool, page[7]);
+    CHECK_EQ(pool.free_count, 2);
+    CHECK_EQ(tgt_pool_renew(&pool, -1, keeps_some, &asked), 0);
+    CHECK_EQ(pool.free_count, 3); /* 0, 2 and 3 */
+    for (int i = 0; i < 3; i++)
+        CHECK(tgt_pool_take(&pool) < page[4]);
+    CHECK_EQ(pool.free_count, 0);
+    CHECK_EQ(tgt_pool_take(&pool), page[5]);
+}
+
 static bool keeps_all(uint64_t page, void *arg)
 {
     (void)page, (void)arg;

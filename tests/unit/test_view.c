@@ -89,6 +89,25 @@ TEST(report_counts_idle_threads_if_asked)
     profile_free(p);
 }
 
+TEST(report_divides_running_and_each_wait_by_the_whole)
+{
+    struct profile *p = build_profile(pool);
+    struct an_report_query q = { .sort = "self", .rows = UINT64_MAX, .idle = true };
+    struct an_view v = view_of(p, NULL, AN_VIEW_KINDS);
+    struct an_report r;
+    struct err e = { 0 };
+
+    CHECK_EQ(an_report_build(&r, &v, &q, &e), 0);
+    CHECK(strstr(buf_text(&r.result.head),
+                 "wall: 2.00 us of 2 threads = running 610 ns (30.5 %) + waiting 1.39 us (69.5 %)"));
+    CHECK(strstr(buf_text(&r.result.head),
+                 "\nwaiting: futex 990 ns (49.5 %), run queue 200 ns (10.0 %), "
+                 "read 200 ns (10.0 %)\n"));
+    an_report_release(&r);
+    an_view_release(&v);
+    profile_free(p);
+}
+
 /* The hidden group moves those after it. */
 TEST(report_links_groups_to_their_parents_after_hiding_some)
 {

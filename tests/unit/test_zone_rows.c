@@ -218,6 +218,18 @@ TEST(zone_rows_subtract_nested_overhead_from_every_enclosing_zone)
     zone_rows_free(&r);
 }
 
+TEST(zone_rows_subtract_the_overhead_inside_a_context_from_the_zone_around_it)
+{
+    unsigned char *data = live_region();
+
+    live_region_node(0, "request")->parent = address_of_node("work");
+    CHECK_EQ(zone_rows_read(&r, data, REGION_BYTES, false), 0);
+    CHECK_NEAR(row("inside")->total, 2000);
+    CHECK_NEAR(row("work")->total, 150000 - 15 * 10 - 120 * 24 - 2 * 24);
+    CHECK_NEAR(row("work")->self, 146922 - 38800 - 2000);
+    zone_rows_free(&r);
+}
+
 TEST(zone_rows_have_the_deviation_of_a_sample)
 {
     unsigned char *data = live_region();
@@ -277,15 +289,20 @@ TEST(zone_rows_count_waiting_for_a_lock_as_time_of_its_zone)
 
 /* ---- As a profile ---- */
 
-static struct profile *import_region(void)
+static struct profile *import_made(const unsigned char *data)
 {
-    struct import_input in = { live_region(), REGION_BYTES, "made", false };
+    struct import_input in = { data, REGION_BYTES, "made", false };
     struct profile *p = profile_new();
     struct err e = { 0 };
 
     CHECK(format_recognize(&in) == format_find("live"));
     CHECK_EQ(format_find("live")->import(&in, profile_sink(p), &e), 0);
     return p;
+}
+
+static struct profile *import_region(void)
+{
+    return import_made(live_region());
 }
 
 static const char *leaf_name(const struct profile *p, uint32_t stack)
@@ -342,6 +359,44 @@ TEST(trace_records_become_spans_and_counters)
     CHECK_STR(profile_string(p, p->counter.v[0].name), "gauge");
     CHECK_EQ(p->counter.v[0].time_ns, 30000);
     CHECK_EQ(p->counter.v[0].value, 5);
+    profile_free(p);
+}
+
+/* A number that the kernel reuses, or a thread that changes its name. */
+TEST(threads_of_one_number_with_different_names_have_their_own_spans)
+{
+    unsigned char *data = live_region();
+    struct live_chunk *last = NULL;
+    struct profile *p;
+
+    for (size_t page = 0; page < REGION_PAGES; page++)
+        if (data[LIVE_PAGE + page] == LIVE_CHUNK)
+            last = (void *)(data + page * LIVE_PAGE); /* of "main" */
+    last->tid = 103; /* that of "pool", whose chunk is the one before */
+    last->trace = 1;
+    p = import_made(data);
+    for (size_t i = 0; i < p->span.n; i++) {
+        const struct thread *t = &p->thread.v[p->span.v[i].thread - 1];
+        bool of_main = strcmp(profile_string(p, p->span.v[i].name), "work") == 0;
+
+        CHECK_EQ(t->tid, 103);
+        CHECK_STR(profile_string(p, t->name), of_main ? "main" : "pool");
+    }
+    CHECK_EQ(p->span.n, 23);
+    profile_free(p);
+}
+
+TEST(the_frame_of_a_zone_has_the_line_of_its_site)
+{
+    struct profile *p = import_region();
+
+    for (size_t i = 0; i < p->frame.n; i++) {
+        struct location at = p->location.v[p->chain.v[i].first];
+
+        CHECK(at.line >= 10);
+        CHECK_EQ(at.line, p->function.v[at.function - 1].line);
+    }
+    CHECK_EQ(p->frame.n, 6);
     profile_free(p);
 }
 
