@@ -323,9 +323,11 @@ TEST(col_rings_look_at_waiting_threads_soon_while_threads_switch)
     CHECK_EQ(col_sources_drain(&r.rings.sources, 100000000), 10);
     CHECK_EQ(col_sources_drain(&r.rings.sources, 1100000000), 10);
     CHECK_EQ(col_sources_drain(&r.rings.sources, 1100000001), 50);
-    pb_comm(&r.b, 1, 10, 10, "prog", true);
+    pb_comm(&r.b, 2000000000, 10, 10, "prog", true);
     put_records(&r.rings, &r.b, 0, 1);
-    col_sources_drain(&r.rings.sources, 2000001);
+    col_sources_drain(&r.rings.sources, 2001999999);
+    CHECK_EQ(r.profile->process.n, 0);
+    col_sources_drain(&r.rings.sources, 2002000000);
     CHECK_EQ(r.profile->process.n, 1); /* applied after 2 ms */
     release(&r);
 }

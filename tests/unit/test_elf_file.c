@@ -22,6 +22,14 @@ TEST(elf_file_places_offsets_by_the_code_segment)
     CHECK_EQ(elf_file_address(&f, 0x99000), 0x99000);
 }
 
+TEST(elf_file_keeps_the_byte_after_a_segment_out_of_it)
+{
+    struct elf_file f = { .n_segments = 1, .segment = { { 0x1000, 0x800, 0x5000, 0x800, true } } };
+
+    CHECK_EQ(elf_file_address(&f, 0x17ff), 0x57ff);
+    CHECK_EQ(elf_file_address(&f, 0x1800), 0x1800);
+}
+
 TEST(elf_file_finds_the_build_id_that_elfutils_finds)
 {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -119,6 +127,32 @@ TEST(elf_file_reads_no_byte_past_the_end)
     }
     whole[EI_CLASS] = ELFCLASS32;
     CHECK(!elf_file_read_image(&f, whole, n));
+}
+
+TEST(elf_file_takes_names_from_the_table_of_names_only)
+{
+    struct {
+        Elf64_Ehdr h;
+        Elf64_Shdr section[2];
+        char names[16];
+    } file = { .h = { .e_shoff = sizeof file.h, .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 2 },
+               .section = { { .sh_offset = sizeof file.h + sizeof file.section, .sh_size = 6 },
+                            { .sh_name = 1 } },
+               .names = "\0.text beyond" };
+    size_t whole = sizeof file.h + sizeof file.section + 6;
+    struct elf_section s;
+    struct elf_file f;
+
+    memcpy(file.h.e_ident, ELFMAG, SELFMAG);
+    file.h.e_ident[EI_CLASS] = ELFCLASS64;
+    file.h.e_ident[EI_DATA] = ELFDATA2LSB;
+    for (size_t more = 0; more <= 7; more += 7) { /* the table ends the file, or does not */
+        CHECK(elf_file_read_image(&f, &file, whole + more) && elf_file_section(&f, 1, &s));
+        CHECK_STR(s.name, ".text");
+    }
+    file.section[1].sh_name = 7;
+    CHECK(elf_file_section(&f, 1, &s));
+    CHECK_STR(s.name, "");
 }
 
 TEST(elf_file_vdso_is_a_whole_elf_file)

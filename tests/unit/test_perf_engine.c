@@ -1094,9 +1094,9 @@ TEST(perf_engine_takes_a_hypervisor_for_a_kernel)
     start_program(&r, 10);
     pb_sample(&r.b, &(struct pb_sample){ .time = 2000000, .pid = 10, .kernel = true,
                                          .chain = CHAIN((uint64_t)PERF_CONTEXT_HV, KERNEL(1),
-                                                        MARK_USER, CODE + 1) });
+                                                        KERNEL(2), MARK_USER, CODE + 1) });
     CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 "
-                           "prog+1001;[kernel]+ffffffff81000001\n");
+                           "prog+1001;[kernel]+ffffffff81000002r;[kernel]+ffffffff81000001\n");
     finish(&r);
 }
 

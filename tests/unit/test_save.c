@@ -2,6 +2,7 @@
 #include "base/save.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,31 @@ TEST(save_uses_another_temporary_name_each_time)
     CHECK(strcmp(a.suffix, b.suffix) != 0);
     CHECK(save_close(&a, path, false) == 0 && save_close(&b, path, true) == 0);
     CHECK_EQ(clean_up(), 1);
+}
+
+TEST(save_fails_when_the_file_cannot_take_its_name)
+{
+    const char *path = in_folder("file");
+    struct save s;
+
+    CHECK_EQ(save_open(&s, path, SAVE_SHARED), 0);
+    CHECK_EQ(mkdir(path, 0700), 0); /* meanwhile the name is that of a directory */
+    CHECK_EQ(save_close(&s, path, true), -1);
+    CHECK_EQ(errno, EISDIR);
+    CHECK_EQ(rmdir(path), 0);
+    CHECK_EQ(clean_up(), 0);
+}
+
+TEST(save_writes_everything_or_fails)
+{
+    static char bytes[1 << 20];
+    int ends[2];
+
+    CHECK_EQ(pipe2(ends, O_NONBLOCK), 0); /* accepts a part of it */
+    CHECK_EQ(save_write(ends[1], bytes, sizeof bytes), -1);
+    CHECK_EQ(errno, EAGAIN);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 TEST(save_reports_why_it_cannot_write)

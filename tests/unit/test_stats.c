@@ -19,6 +19,20 @@ TEST(stats_wilson_agrees_with_published_values)
     CHECK(i.low == 0 && i.high == 1);
 }
 
+TEST(stats_wilson_stays_within_zero_and_one)
+{
+    struct interval all = stats_wilson(20, 20), i;
+
+    for (int n = 1; n < 1000; n++) { /* rounding must not lead outside */
+        CHECK(stats_wilson(0, n).low >= 0);
+        CHECK(stats_wilson(n, n).high <= 1);
+    }
+    i = stats_wilson(30, 20); /* the rest of the weights is negative */
+    CHECK(i.low == all.low && i.high == all.high);
+    i = stats_wilson(-3, 20);
+    CHECK(i.low == 0 && i.high == stats_wilson(0, 20).high);
+}
+
 TEST(stats_effective_size_of_equal_weights_is_their_number)
 {
     CHECK_NEAR(stats_effective(300, 900), 100, 1e-9);
