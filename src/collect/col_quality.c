@@ -72,7 +72,7 @@ static void write_command(struct col_session *s)
             buf_printf(&b, " (%.*s)", (int)strcspn(name, "\n"), name);
     }
     if (o->system_wide)
-        buf_str(&b, "whole machine");
+        buf_printf(&b, "%swhole machine", b.n ? ", " : "");
     write_meta(s, "command", "%s", buf_text(&b));
     buf_release(&b);
     if (getcwd(folder, sizeof folder))

@@ -1,9 +1,13 @@
 """Shared by the integration tests: the tool under test, its workloads, a directory per test."""
+import ctypes
+import errno
 import functools
 import json
 import os
 import pathlib
+import platform
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -17,12 +21,15 @@ GOLDEN = SOURCE / "tests" / "golden"
 SECONDS = 300
 
 
-def workload(name):
-    """Path of a workload; skips the test if this machine could not build it."""
-    path = WORKLOADS / name
+def built(path):
+    """PATH, which the build makes: a missing file is a failure."""
     if not path.exists():
-        raise unittest.SkipTest(f"workload {name} was not built here")
-    return str(path)
+        raise AssertionError(f"{path} was not built")
+    return path
+
+
+def workload(name):
+    return str(built(WORKLOADS / name))
 
 
 def rounds(short, long):
@@ -79,18 +86,54 @@ def report(path, *args):
     return json.loads(fathom("report", path, "--json", *args).stdout)
 
 
-_can_record = None
+NOBODY = 65534
+AS_NOBODY = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
+             "--inh-caps=-all", "--bounding-set=-all"]
+REFUSED = {errno.EACCES, errno.EPERM, errno.ENOSYS}
 
 
-def need_perf_events():
-    """Skip the test if the kernel refuses every way of recording."""
-    global _can_record
-    if _can_record is None:
-        with tempfile.TemporaryDirectory() as folder:
-            done = fathom("record", "-o", folder + "/p", "--", "true", status=None)
-            _can_record = (done.returncode == 0, done.stderr.strip().splitlines()[:1])
-    if not _can_record[0]:
-        raise unittest.SkipTest(f"cannot record here: {_can_record[1]}")
+def perf_event_errno(kernel, system_wide):
+    """The errno of perf_event_open for a disabled cpu-clock event, 0 if the kernel permits it."""
+    number = {"x86_64": 298, "aarch64": 241}[platform.machine()]
+    # type, size, config, sample_period, sample_type, read_format, flags; the rest is 0
+    disabled, exclude_kernel, exclude_hv = 1 << 0, 1 << 5, 1 << 6
+    attr = struct.pack("=IIQQQQQ", 1, 64, 0, 1000000, 1, 0,
+                       disabled | (0 if kernel else exclude_kernel | exclude_hv)).ljust(64, b"\0")
+    libc = ctypes.CDLL(None, use_errno=True)
+    pid, cpu = (-1, 0) if system_wide else (0, -1)
+    fd = libc.syscall(ctypes.c_long(number), attr, pid, cpu, -1, ctypes.c_ulong(0))
+    if fd < 0:
+        return ctypes.get_errno()
+    os.close(fd)
+    return 0
+
+
+@functools.cache
+def perf_refusal(kernel=False, system_wide=False, nobody=False):
+    """The text of the error with which the kernel refuses perf events, "" if it does not.
+
+    Asks the kernel, not the tool: a recorder that fails where events are permitted is broken.
+    """
+    child = os.fork()
+    if child == 0:
+        number = 255
+        try:
+            if nobody:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+            number = perf_event_errno(kernel, system_wide)
+        finally:
+            os._exit(number)
+    number = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return os.strerror(number) if number in REFUSED else ""
+
+
+def need_perf_events(**how):
+    """Skip the test if the kernel refuses these events; see perf_refusal."""
+    why = perf_refusal(**how)
+    if why:
+        raise unittest.SkipTest(f"the kernel refuses perf events: {why}")
 
 
 class Case(unittest.TestCase):
@@ -108,3 +151,27 @@ class Case(unittest.TestCase):
         path = self.dir / name
         fathom("record", "-o", path, *options, "--", *command, status=status)
         return path
+
+
+class NobodyCase(Case):
+    """A test that runs copies of programs as `nobody` without capabilities, like an ordinary user."""
+
+    def setUp(self):
+        super().setUp()
+        need("setpriv")
+        if os.geteuid() != 0:
+            self.skipTest("not root: the other tests cover this")
+        os.chmod(self.dir, 0o777)
+        done = run(*AS_NOBODY, "test", "-x", self.dir, status=None)
+        if done.returncode:
+            self.skipTest(f"nobody cannot enter {self.dir}: {done.stderr.strip()}")
+
+    def copy(self, *programs):
+        for p in programs:
+            shutil.copy(p, self.dir)
+            os.chmod(self.dir / pathlib.Path(p).name, 0o755)
+
+    def as_nobody(self, *command, **more):
+        """Run a command in the test's directory."""
+        env = dict(os.environ, FATHOM_CACHE=str(self.dir / "nobody"))
+        return run(*AS_NOBODY, *command, env=env, cwd=self.dir, **more)

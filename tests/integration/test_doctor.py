@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from support import SOURCE, Case, fathom, need_perf_events, run, workload
+from support import FATHOM, SOURCE, Case, NobodyCase, fathom, need_perf_events, run, workload
 from test_report import documented
 
 
@@ -159,16 +159,13 @@ class Machine(Case):
         fathom("doctor", "--overhead", status=2)
         fathom("doctor", "--", "true", status=2)
 
+
+class Unprivileged(NobodyCase):
     def test_an_ordinary_user_gets_advice_on_permissions(self):
-        if os.geteuid() != 0:
-            self.skipTest("needs root to become an ordinary user")
-        done = run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all",
-                   "--inh-caps=-all", os.environ["FATHOM"], "doctor", status=None)
-        if done.returncode:
-            self.skipTest(f"cannot run as nobody: {done.stderr.strip()[:200]}")
-        level = int(re.search(r"perf_event_paranoid +(-?\d+)", done.stdout).group(1))
-        if level >= 2:
-            self.assertIn("sysctl kernel.perf_event_paranoid", done.stdout)
+        self.copy(FATHOM)
+        text = self.as_nobody("./fathom", "doctor").stdout
+        if int(re.search(r"perf_event_paranoid +(-?\d+)", text).group(1)) >= 2:
+            self.assertIn("sysctl kernel.perf_event_paranoid", text)
 
 
 if __name__ == "__main__":

@@ -129,20 +129,13 @@ class Pprof(Export):
         super().setUp()
         self.env = dict(os.environ, PPROF_TMPDIR=str(self.dir))
 
-    def need_go_pprof(self):
-        """Skip the test unless `go tool pprof` reads a profile of Go."""
-        need("go")
-        done = run("go", "tool", "pprof", "-raw", GOOD / "pprof/cpu.pb.gz", status=None, env=self.env)
-        if done.returncode:
-            raise unittest.SkipTest("go tool pprof does not run here: " + done.stderr[:200])
-
     def go(self, output, found, path):
         """Run pprof for one OUTPUT; it accepts only one per call."""
         return run("go", "tool", "pprof", output, "-nodefraction=0", "-nodecount=100000",
                    "-sample_index=" + found["metric"]["name"], path, env=self.env).stdout
 
     def test_go_finds_the_same_self_costs(self):
-        self.need_go_pprof()
+        need("go")
         for source in self.SOURCES:
             found, mine = self.figures(GOOD / source)
             raw = self.go("-raw", found, self.export(GOOD / source, "pprof"))
@@ -150,7 +143,7 @@ class Pprof(Export):
             self.assertEqual(theirs, mine, source)
 
     def test_go_ranks_functions_alike(self):
-        self.need_go_pprof()
+        need("go")
         for source in self.SOURCES:
             found, _ = self.figures(GOOD / source)
             top = self.go("-top", found, self.export(GOOD / source, "pprof"))
@@ -449,9 +442,7 @@ class Callgrind(Export):
         for source in ("perf-script/fp.txt", "callgrind/fg.callgrind", "dhat/ht.json"):
             found, mine = self.figures(GOOD / source)
             out = self.export(GOOD / source, "callgrind")
-            done = run("callgrind_annotate", "--threshold=100", "--auto=no", out, status=None)
-            if done.returncode:
-                raise unittest.SkipTest("callgrind_annotate failed: " + done.stderr[:200])
+            done = run("callgrind_annotate", "--threshold=100", "--auto=no", out)
             self.assertRegex(done.stdout, rf"{found['total']:,}.* PROGRAM TOTALS")
             for name, cost in mine.items():
                 self.assertRegex(done.stdout, rf"{cost:,}\b.*:{re.escape(name)}")

@@ -1,13 +1,11 @@
 """`fathom record --wall`: compare waiting with the times that the program measured itself."""
 import collections
-import os
-import pathlib
-import shutil
 import subprocess
 import unittest
 
 from recording import Recording
-from support import FATHOM, Case, fathom, need, need_perf_events, report, run, workload
+from support import (AS_NOBODY, FATHOM, Case, NobodyCase, fathom, need_perf_events, report, run,
+                     workload)
 
 POINTS = 6
 WAITS = ("6", "50")  # six rounds of 200 ms sleeping, 150 ms waiting for a lock and 150 ms computing
@@ -179,24 +177,14 @@ class Wall(Waits):
         self.assertLessEqual(waited, r.number("duration_ns") * 1.01)
 
 
-class Unprivileged(Waits):
+class Unprivileged(NobodyCase, Waits):
     """The same without privileges: the kernel allows no samples at switches."""
 
     def setUp(self):
         super().setUp()
-        need("setpriv")
-        if os.geteuid() != 0:
-            self.skipTest("not root: the other tests cover this")
-        os.chmod(self.dir, 0o777)
-        for p in (FATHOM, workload("waits")):
-            shutil.copy(p, self.dir)
-            os.chmod(self.dir / pathlib.Path(p).name, 0o755)
-        user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
-                "--inh-caps=-all", "--bounding-set=-all"]
-        self.record = ["env", f"FATHOM_CACHE={self.dir}/nobody", *user, str(self.dir / "fathom")]
-        done = run(*self.record, "record", "-o", self.dir / "t.fathom", "true", status=None, cwd=self.dir)
-        if done.returncode:
-            self.skipTest("the user nobody cannot record")
+        need_perf_events(nobody=True)
+        self.copy(FATHOM, workload("waits"))
+        self.record = ["env", f"FATHOM_CACHE={self.dir}/nobody", *AS_NOBODY, str(self.dir / "fathom")]
 
     def measure(self, *args):
         return super().measure(self.dir / "waits", *args[1:])
