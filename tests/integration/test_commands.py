@@ -1,4 +1,6 @@
 """Every command: its help works and agrees with its page in docs/cli."""
+import ast
+import collections
 import pathlib
 import re
 import subprocess
@@ -19,7 +21,74 @@ def page(name):
     return (SOURCE / "docs/cli" / f"{name}.md").read_text()
 
 
+def name_of(call):
+    return getattr(call.func, "id", getattr(call.func, "attr", None))
+
+
+def texts(node):
+    return {x.value for x in ast.walk(node) if isinstance(x, ast.Constant) and isinstance(x.value, str)}
+
+
+def words_of_python(trees):
+    """{command: words in its calls} of parsed files.
+
+    A function that passes arguments on to a command is a helper: calls of it count as well.
+    """
+    words, helpers = collections.defaultdict(set), collections.defaultdict(set)
+
+    def commands_of(call):
+        if name_of(call) != "fathom":
+            tool = [i for i, x in enumerate(call.args) if getattr(x, "id", "") == "FATHOM"]
+            inner = [x for x in call.args[:1] if isinstance(x, ast.List)]
+            if inner:  # Popen([FATHOM, "record", ...])
+                return commands_of(ast.Call(call.func, inner[0].elts, []))
+            if not tool:
+                return helpers[name_of(call)]
+        else:
+            tool = [-1]
+        first = call.args[tool[0] + 1:tool[0] + 2]
+        return {x.value for x in first if isinstance(x, ast.Constant)}
+
+    for _ in range(3):  # helpers of helpers
+        for function in (f for tree in trees for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)):
+            for call in (x for x in ast.walk(function) if isinstance(x, ast.Call)):
+                passes = any(isinstance(x, ast.Starred) for x in ast.walk(call))
+                for command in commands_of(call):
+                    words[command] |= texts(function if passes else call)
+                    if passes and not function.name.startswith("test_"):
+                        helpers[function.name].add(command)
+    return words
+
+
+def words_of_shell(text):
+    """{command: words} of the commands in RUN lines."""
+    words = collections.defaultdict(set)
+    for line in re.findall(r"^RUN (.*)", text, re.M):
+        for command, rest in re.findall(r"\bfathom (\w+)([^|;&>]*)", line):
+            words[command] |= set(rest.split())
+    return words
+
+
+def tested_words():
+    python = [p for folder in ("integration", "web") for p in (SOURCE / "tests" / folder).glob("*.py")]
+    shared = ast.parse((SOURCE / "tests/integration/support.py").read_text())
+    found = collections.defaultdict(set)
+    for one in ([words_of_python([shared, ast.parse(p.read_text())]) for p in python]
+                + [words_of_shell(p.read_text()) for p in (SOURCE / "tests/cli").glob("*.test")]):
+        for command, words in one.items():
+            found[command] |= words
+    return found
+
+
 class Commands(unittest.TestCase):
+    def test_every_option_is_used_by_a_test(self):
+        words = tested_words()
+        for command in commands():
+            for letter, word, value, _ in HELP_OPTION.findall(fathom(command, "-h").stdout):
+                used = any(w == "--" + word or w.startswith(f"--{word}=") or (letter and w == "-" + letter)
+                           or (letter and value and re.match(rf"-{letter}\w", w)) for w in words[command])
+                self.assertTrue(used, f"no test uses {command} --{word}")
+
     def test_every_command_has_help_and_a_page(self):
         for name in commands():
             text = fathom(name, "-h").stdout
