@@ -136,6 +136,23 @@ TEST(result_csv_of_an_empty_table_has_its_titles)
     result_release(&r);
 }
 
+TEST(result_csv_starts_with_the_first_column_that_has_a_key)
+{
+    static const struct result_column two[] = { { "about", NULL }, { "cost", "weight" } };
+    struct result_table *t;
+    struct out o = out_memory();
+    struct result r;
+
+    result_init(&r);
+    r.main = t = result_table(&r, "functions", two, ARRAY_LEN(two));
+    result_cell(t, result_text("x"));
+    result_cell(t, result_int(5));
+    result_print(&r, RESULT_AS_CSV, &o, NULL);
+    CHECK_STR(buf_text(&o.buf), "weight\n5\n");
+    out_close(&o, NULL);
+    result_release(&r);
+}
+
 TEST(result_text_has_titles_and_lines_below_cells)
 {
     static const struct result_column two[] = { { "", "name", TABLE_TEXT },

@@ -115,9 +115,15 @@ TEST(sym_elf_prefers_plain_names)
                           { "cfree@GLIBC_2.2.5", TEXT, 16, STB_GLOBAL, STT_FUNC, 1 },
                           { "free", TEXT, 16, STB_GLOBAL, STT_FUNC, 1 },
                           { "pthread_create@@GLIBC_2.34", TEXT + 16, 16, STB_GLOBAL, STT_FUNC, 1 },
+                          { "read", TEXT + 32, 16, STB_GLOBAL, STT_FUNC, 1 },
+                          { "__read", TEXT + 32, 16, STB_GLOBAL, STT_FUNC, 1 },
+                          { "__write", TEXT + 48, 16, STB_GLOBAL, STT_FUNC, 1 },
+                          { "write", TEXT + 48, 16, STB_GLOBAL, STT_FUNC, 1 },
                           { NULL } });
     CHECK_STR(name_at(TEXT), "free");
     CHECK_STR(name_at(TEXT + 16), "pthread_create");
+    CHECK_STR(name_at(TEXT + 32), "read"); /* in any order */
+    CHECK_STR(name_at(TEXT + 48), "write");
     done();
 }
 

@@ -108,6 +108,25 @@ TEST(report_divides_running_and_each_wait_by_the_whole)
     profile_free(p);
 }
 
+TEST(report_divides_the_cost_of_a_row_into_running_and_waiting)
+{
+    struct profile *p = build_profile(pool);
+    struct an_report_query q = { .sort = "self", .rows = 1 };
+    struct an_view v = view_of(p, "wall", AN_VIEW_KINDS);
+    struct out o = out_memory();
+    struct an_report r;
+    struct err e = { 0 };
+
+    CHECK_EQ(an_report_build(&r, &v, &q, &e), 0);
+    result_print(&r.result, RESULT_AS_CSV, &o, NULL);
+    CHECK(strstr(buf_text(&o.buf), ",self,self_pct,running,waiting,") != NULL);
+    CHECK(strstr(buf_text(&o.buf), "\nwork,app,,0,700,69.3069,600,100,") != NULL);
+    out_close(&o, NULL);
+    an_report_release(&r);
+    an_view_release(&v);
+    profile_free(p);
+}
+
 /* The hidden group moves those after it. */
 TEST(report_links_groups_to_their_parents_after_hiding_some)
 {
