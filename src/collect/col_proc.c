@@ -19,10 +19,12 @@ int col_proc_cpus(const char *text, struct col_cpus *cpus)
         char *end;
         long low = strtol(text, &end, 10), high = low;
 
+        if (end != text && *end == '-') {
+            text = end + 1;
+            high = strtol(text, &end, 10);
+        }
         if (end == text)
             return -1;
-        if (*end == '-')
-            high = strtol(end + 1, &end, 10);
         if (low < 0 || high < low || high > 1 << 16 || (*end && *end != ',' && *end != '\n'))
             return -1;
         for (; low <= high; low++)

@@ -1,9 +1,14 @@
 /* test_col.c - the recorder's parsers and tables.  SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "collect/col_event.h"
+#include "collect/col_perf.h"
+#include "collect/col_probe.h"
 #include "collect/col_proc.h"
 #include "collect/col_ring.h"
 #include "collect/col_zones.h"
@@ -103,17 +108,89 @@ TEST(col_proc_reads_lines_of_a_maps_file)
     char file[] = "7f00-8f00 r-xp 00001000 08:02 42   /usr/lib/a b.so (deleted)\n";
     char anon[] = "7f00-8f00 rwxp 00000000 00:00 0 \n", data[] = "7f00-8f00 r--p 0 08:02 42 /x\n";
     char broken[] = "7f00-8f00", backwards[] = "8f00-7f00 r-xp 0 08:02 42 /x\n";
+    char call[] = "ffffffffff600000-ffffffffff601000 --xp 0 00:00 0 [vsyscall]\n";
 
     CHECK(col_proc_maps_line(file, &w));
     CHECK_EQ(w.start, 0x7f00);
     CHECK_EQ(w.file_offset, 0x1000);
     CHECK_EQ(w.inode, 42);
+    CHECK_EQ(w.device, makedev(8, 2));
     CHECK_STR(w.path, "/usr/lib/a b.so (deleted)");
     CHECK(col_proc_maps_line(anon, &w));
     CHECK_STR(w.path, "//anon");
     CHECK(!col_proc_maps_line(data, &w));
     CHECK(!col_proc_maps_line(broken, &w));
     CHECK(!col_proc_maps_line(backwards, &w));
+    CHECK(!col_proc_maps_line(call, &w));
+}
+
+TEST(col_proc_parses_lists_of_cpus)
+{
+    static const char *const bad[] = { "", "\n", "x", "0-", "1-", "3-2", "-1", "0,2 3", "0-99999" };
+    struct col_cpus cpus = { 0 };
+
+    CHECK_EQ(col_proc_cpus("0,2-4\n", &cpus), 0);
+    CHECK_EQ(cpus.n, 4);
+    CHECK(cpus.v[0] == 0 && cpus.v[1] == 2 && cpus.v[3] == 4);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        cpus.n = 0;
+        CHECK_EQ(col_proc_cpus(bad[i], &cpus), -1);
+    }
+    vec_release(&cpus);
+}
+
+TEST(col_proc_finds_the_parent_of_a_process_with_any_name)
+{
+    CHECK_EQ(prctl(PR_SET_NAME, "a) R 7 ("), 0);
+    CHECK_EQ(col_proc_parent(getpid()), getppid());
+}
+
+/* --- permissions --- */
+
+TEST(col_probe_explains_a_refusal_and_what_to_do)
+{
+    struct col_probe sandbox = { 0 }, access = { 0 }, permission = { 0 }, other = { 0 };
+
+    col_probe_explain(ENOSYS, false, &sandbox);
+    CHECK(strstr(sandbox.why, "container") && strstr(sandbox.remedy, "PERFMON"));
+    col_probe_explain(EACCES, false, &access);
+    col_probe_explain(EPERM, false, &permission);
+    CHECK_STR(access.why, permission.why);
+    CHECK(strstr(access.remedy, "PERFMON") != NULL);
+    col_probe_explain(EINVAL, false, &other);
+    CHECK_STR(other.why, strerror(EINVAL));
+    CHECK_STR(other.remedy, "");
+}
+
+/* --- what the engine is told about the events --- */
+
+TEST(col_perf_describes_its_events_to_the_engine)
+{
+    struct col_events events = { 0 };
+    struct col_plan plan = { .events = &events, .frequency_hz = 1000, .copy_bytes = 4096 };
+    struct sink nothing = { 0 };
+    struct perf_engine engine;
+    struct perf_attr **attr;
+    struct col_perf p;
+    struct intern in;
+
+    CHECK_EQ(col_event_parse("cpu-clock,page-faults", &events, NULL), 0);
+    intern_init(&in, &nothing);
+    perf_engine_init(&engine, &in, &perf_host_none);
+    col_perf_init(&p, &plan, &engine);
+    attr = engine.attrs.v.v;
+    CHECK_EQ(engine.attrs.v.n, 3);
+    CHECK_EQ(attr[0]->period, 1000000);
+    CHECK(attr[0]->is_clock && !attr[0]->is_frequency && attr[1]->is_frequency);
+    CHECK(attr[0]->sample_type & PERF_SAMPLE_STACK_USER && attr[0]->regs_user);
+    CHECK(attr[2]->at_switch && attr[2]->no_metric && attr[2]->period == 1);
+    CHECK(p.n_cpus > 0);
+    col_perf_use_big(&p); /* without events for larger copies */
+    CHECK(!p.big);
+    col_perf_release(&p);
+    perf_engine_release(&engine);
+    intern_release(&in);
+    vec_release(&events);
 }
 
 TEST(col_event_has_a_number_for_each_name)

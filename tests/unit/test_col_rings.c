@@ -686,3 +686,64 @@ TEST(col_quality_measures_the_rate_over_the_time_on_a_cpu)
     intern_release(&s.in);
     vec_release(&s.events);
 }
+
+TEST(col_quality_describes_the_target_the_levels_and_the_copies)
+{
+    char *command[] = { "prog", "-x", NULL };
+    struct col_options options = { .command = command, .system_wide = true };
+    struct col_event user_only = { .name = "cycles", .no_kernel = true };
+    struct col_session s = { .options = &options, .probe.rung = &col_rungs[0] };
+    struct profile *p = profile_new();
+
+    vec_push(&s.events, user_only);
+    intern_init(&s.in, profile_sink(p));
+    perf_engine_init(&s.engine, &s.in, &perf_host_none);
+    perf_engine_attr(&s.engine, &(struct perf_attr){ .is_clock = true, .weight = 5 });
+    s.target.cpu_ns = 9;
+    s.plan = (struct col_plan){ .copy_bytes = 100, .big_copy_bytes = 200, .graph = COL_GRAPH_FP };
+    col_quality_start(&s);
+    CHECK_STR(profile_meta(p, "command"), "prog -x, whole machine");
+    CHECK_STR(profile_meta(p, "rung"), "user");
+    CHECK_STR(profile_meta(p, "call_graph"), "fp");
+    col_quality_summary(&s);
+    CHECK_EQ(s.sum.copy_bytes, 100);
+    CHECK_EQ(s.sum.target_cpu_ns, 5); /* of the machine, not of the command */
+    s.perf.big = true;
+    s.events.v[0].no_kernel = false;
+    s.events.v[0].no_user = true;
+    options.system_wide = false;
+    col_quality_summary(&s);
+    CHECK_EQ(s.sum.copy_bytes, 200);
+    CHECK_EQ(s.sum.target_cpu_ns, 9);
+    CHECK_STR(s.sum.rung, "kernel");
+    perf_engine_release(&s.engine);
+    intern_release(&s.in);
+    profile_free(p);
+    vec_release(&s.events);
+}
+
+/* --- waiting threads --- */
+
+TEST(col_look_leaves_short_waits_and_inspects_long_ones_once)
+{
+    struct perf_thread *t;
+    struct col_look look;
+    struct run r;
+
+    start(&r, NULL);
+    perf_wait_begin(&r.e.waits);
+    col_look_init(&look, &r.e.waits);
+    t = perf_process_thread(&r.e.processes, 0x7fffffff, 0x7fffffff); /* no such process */
+    t->out_ns = UINT64_MAX / 2; /* has just begun to wait */
+    col_look(&look);
+    CHECK(look.unsure && !t->inspected);
+    t->out_ns = 1;
+    col_look(&look);
+    CHECK(!look.unsure && t->inspected);
+    t->inspected = false;
+    t->info.end_ns = 2;
+    col_look(&look);
+    CHECK(!t->inspected);
+    col_look_release(&look);
+    release(&r);
+}
