@@ -126,7 +126,7 @@ TEST(col_proc_reads_lines_of_a_maps_file)
 
 TEST(col_proc_parses_lists_of_cpus)
 {
-    static const char *const bad[] = { "", "\n", "x", "0-", "1-", "3-2", "-1", "0,2 3", "0-99999" };
+    static const char *const bad[] = { "", "\n", "x", "0-", "1-", "- 5", "3-2", "-1", "0,2 3", "0-99999" };
     struct col_cpus cpus = { 0 };
 
     CHECK_EQ(col_proc_cpus("0,2-4\n", &cpus), 0);
