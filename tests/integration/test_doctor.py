@@ -1,6 +1,7 @@
 """`fathom doctor`: exact results for binaries with known builds, plausible ones for the rest."""
 import json
 import os
+import pathlib
 import re
 import subprocess
 import time
@@ -121,6 +122,14 @@ class Machine(Case):
     def test_the_kernel_is_that_of_uname(self):
         known = {f["key"]: f["value"] for f in doctor()["machine"]}
         self.assertIn(os.uname().release, known["kernel"])
+
+    def test_instruction_sets_are_those_of_the_kernel(self):
+        text = pathlib.Path("/proc/cpuinfo").read_text()
+        words = re.search(r"^(?:flags|Features)\s*: (.*)$", text, re.M).group(1).split()
+        names = {"sse2": "SSE2", "avx": "AVX", "avx2": "AVX2", "avx512f": "AVX-512F", "aes": "AES",
+                 "asimd": "NEON", "sve": "SVE", "sve2": "SVE2"}
+        found = {f["key"]: f["value"] for f in doctor()["processor"]}["cpu_features"].split()
+        self.assertEqual({n for n in names.values() if n in found}, {n for w, n in names.items() if w in words})
 
     def test_flags_are_printed_for_every_language(self):
         for profile in ("fast", "instrumented"):
