@@ -33,6 +33,6 @@ int main(int argc, char **argv)
         best = s < best ? s : best;
         profile_free(p);
     }
-    printf("%.3f s  %.0f MB/s  %zu samples\n", best, (double)st.st_size / 1e6 / best, samples);
+    printf("%.5f s  %.0f MB/s  %zu samples\n", best, (double)st.st_size / 1e6 / best, samples);
     return 0;
 }

@@ -6,67 +6,66 @@
 struct open { /* a call that is open at the current time of the sweep */
     uint64_t end, self_ns;
     uint32_t stack;
-    size_t call;
+    const struct call *call;
 };
 
 struct sweep {
     struct intern *in;
-    struct calls *calls;
     VEC(struct open) open;
-    uint32_t metric;
+    uint32_t thread, metric;
 };
 
-static int by_nesting(const void *a, const void *b)
+static bool starts_before(const struct call *x, const struct call *y)
 {
-    const struct call *x = a, *y = b;
-
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    if (x->duration_ns != y->duration_ns)
-        return x->duration_ns > y->duration_ns ? -1 : 1;
-    return x->serial < y->serial ? -1 : x->serial > y->serial;
+    return x->start_ns != y->start_ns ? x->start_ns < y->start_ns : x->duration_ns > y->duration_ns;
 }
 
-/* Sort calls by thread; those of one thread keep their order. */
-static void group_by_thread(struct calls *c, uint32_t n_threads)
+void calls_add(struct calls *c, uint32_t thread, const struct call *call)
 {
-    size_t *at = mem_zalloc(((size_t)n_threads + 2) * sizeof *at);
-    struct calls parted = { 0 };
+    struct calls_of_thread *t;
 
-    vec_reserve(&parted.v, c->v.n);
-    parted.v.n = c->v.n;
-    for (size_t i = 0; i < c->v.n; i++)
-        at[c->v.v[i].thread + 1]++;
-    for (uint32_t i = 0; i < n_threads; i++)
-        at[i + 1] += at[i];
-    for (size_t i = 0; i < c->v.n; i++)
-        parted.v.v[at[c->v.v[i].thread]++] = c->v.v[i];
-    calls_release(c);
-    *c = parted;
-    free(at);
+    while (c->thread.n <= thread)
+        *vec_add(&c->thread) = (struct calls_of_thread){ 0 };
+    t = &c->thread.v[thread];
+    if (t->v.n && starts_before(call, &t->v.v[t->v.n - 1]))
+        t->unsorted = true;
+    vec_push(&t->v, *call);
 }
 
-/* Most traces are sorted by time once they are split by thread. */
-static void sort_calls(struct calls *c, uint32_t n_threads)
+struct numbered { /* qsort is not stable; the number keeps equal calls in order */
+    struct call call;
+    size_t number;
+};
+
+static int by_start(const void *a, const void *b)
 {
-    for (size_t i = 0; i < c->v.n; i++)
-        c->v.v[i].serial = i;
-    group_by_thread(c, n_threads);
-    for (size_t i = 1; i < c->v.n; i++)
-        if (by_nesting(&c->v.v[i - 1], &c->v.v[i]) > 0) {
-            qsort(c->v.v, c->v.n, sizeof *c->v.v, by_nesting);
-            return;
-        }
+    const struct numbered *x = a, *y = b;
+
+    if (starts_before(&x->call, &y->call))
+        return -1;
+    if (starts_before(&y->call, &x->call))
+        return 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void sort_calls(struct calls_of_thread *t)
+{
+    struct numbered *n = mem_alloc((t->v.n + 1) * sizeof *n);
+
+    for (size_t i = 0; i < t->v.n; i++)
+        n[i] = (struct numbered){ t->v.v[i], i };
+    qsort(n, t->v.n, sizeof *n, by_start);
+    for (size_t i = 0; i < t->v.n; i++)
+        t->v.v[i] = n[i].call;
+    free(n);
 }
 
 static void close_call(struct sweep *s)
 {
     struct open *o = &s->open.v[--s->open.n];
-    const struct call *c = &s->calls->v.v[o->call];
+    const struct call *c = o->call;
     struct sample m = { .start_ns = c->start_ns, .duration_ns = o->end - c->start_ns,
-                        .thread = c->thread, .stack = o->stack, .metric = s->metric, .cpu = -1,
+                        .thread = s->thread, .stack = o->stack, .metric = s->metric, .cpu = -1,
                         .count = 1, .tags = c->tags };
 
     m.weight = o->self_ns > INT64_MAX ? INT64_MAX : (int64_t)o->self_ns;
@@ -74,11 +73,10 @@ static void close_call(struct sweep *s)
         sink_sample(s->in->out, &m);
 }
 
-static void open_call(struct sweep *s, size_t i)
+static void open_call(struct sweep *s, const struct call *c)
 {
-    const struct call *c = &s->calls->v.v[i];
     struct open *parent = s->open.n ? &s->open.v[s->open.n - 1] : NULL;
-    struct open o = { .end = c->start_ns + c->duration_ns, .call = i };
+    struct open o = { .end = c->start_ns + c->duration_ns, .call = c };
 
     if (parent && o.end > parent->end)
         o.end = parent->end;
@@ -88,33 +86,44 @@ static void open_call(struct sweep *s, size_t i)
         parent->self_ns -= o.self_ns < parent->self_ns ? o.self_ns : parent->self_ns;
     vec_push(&s->open, o);
     sink_span(s->in->out, &(struct span){ .start_ns = c->start_ns,
-                                          .duration_ns = c->duration_ns, .thread = c->thread,
+                                          .duration_ns = c->duration_ns, .thread = s->thread,
                                           .name = c->name, .stack = o.stack,
                                           .detail = c->detail, .tags = c->tags });
 }
 
+static void write_thread(struct sweep *s, const struct calls_of_thread *t)
+{
+    for (size_t i = 0; i < t->v.n; i++) {
+        const struct call *c = &t->v.v[i];
+
+        while (s->open.n && s->open.v[s->open.n - 1].end <= c->start_ns)
+            close_call(s);
+        open_call(s, c);
+    }
+    while (s->open.n)
+        close_call(s);
+}
+
 void calls_write(struct calls *c, struct intern *in)
 {
-    struct sweep s = { .in = in, .calls = c };
+    struct sweep s = { .in = in };
 
     s.metric = intern_metric(in, &(struct metric){ .name = intern_cstr(in, "time"),
                                                    .unit = intern_cstr(in, "ns"),
                                                    .flags = METRIC_EXACT });
-    sort_calls(c, in->n_threads);
-    for (size_t i = 0; i < c->v.n; i++) {
-        const struct call *x = &c->v.v[i];
+    for (; s.thread < c->thread.n; s.thread++) {
+        struct calls_of_thread *t = &c->thread.v[s.thread];
 
-        while (s.open.n && (s.open.v[s.open.n - 1].end <= x->start_ns ||
-                            c->v.v[s.open.v[s.open.n - 1].call].thread != x->thread))
-            close_call(&s);
-        open_call(&s, i);
+        if (t->unsorted)
+            sort_calls(t);
+        write_thread(&s, t);
     }
-    while (s.open.n)
-        close_call(&s);
     vec_release(&s.open);
 }
 
 void calls_release(struct calls *c)
 {
-    vec_release(&c->v);
+    for (size_t i = 0; i < c->thread.n; i++)
+        vec_release(&c->thread.v[i].v);
+    vec_release(&c->thread);
 }

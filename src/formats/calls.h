@@ -8,16 +8,20 @@
 
 struct call {
     uint64_t start_ns, duration_ns;
-    uint32_t thread, frame, name, detail, tags; /* ids; name and detail are strings */
-    uint64_t serial; /* set by calls_write: equal calls stay in order, callers first */
+    uint32_t frame, name, detail, tags; /* ids; name and detail are strings */
 };
 
 struct calls {
-    VEC(struct call) v;
+    VEC(struct calls_of_thread {
+        VEC(struct call) v;
+        bool unsorted;
+    }) thread; /* by id */
 };
 
-/* Sort and nest the calls and write everything to IN's sink.  For the sums, a call that outlasts
- * its caller ends with the caller. */
+void calls_add(struct calls *c, uint32_t thread, const struct call *call);
+
+/* Sort and nest the calls and write everything to IN's sink.  Of calls with equal times, the first
+ * is the caller.  For the sums, a call that outlasts its caller ends with the caller. */
 void calls_write(struct calls *c, struct intern *in);
 void calls_release(struct calls *c);
 

@@ -2,7 +2,6 @@
  * contains one.  Complete events (X) and pairs (B, E) become calls, instants become calls without
  * duration, C events become counters.  Flows and asynchronous events are skipped.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +32,8 @@ struct event {
 
 struct track {
     uint32_t id; /* of the thread */
+    int64_t pid;
     struct thread t;
-    struct process p;
     VEC(struct call) open; /* B without E so far */
 };
 
@@ -44,6 +43,7 @@ struct reader {
     struct intern in;
     struct calls calls;
     VEC(struct track) track;
+    uint32_t last; /* track of the previous event, by number from 1 */
     struct umap track_of, process_of, frame_of;
     struct arg arg[MOST_ARGS]; /* of the event being read */
     uint32_t n_args;
@@ -81,6 +81,16 @@ static void keep_arg(struct reader *x, uint32_t key)
         x->arg[x->n_args++] = a;
 }
 
+/* The text just read as a key.  The previous event often had the same key at this place. */
+static uint32_t key_of_arg(struct reader *x)
+{
+    uint32_t guess = x->n_args < MOST_ARGS ? x->arg[x->n_args].key : 0;
+
+    if (guess && json_text_is(&x->r, intern_text_of(&x->in, guess)))
+        return guess;
+    return x->r.n ? intern_string(&x->in, x->r.text, x->r.n) : 0;
+}
+
 static void read_args(struct reader *x, struct event *ev)
 {
     struct json_reader *r = &x->r;
@@ -89,7 +99,7 @@ static void read_args(struct reader *x, struct event *ev)
         return;
     while (json_next_key(r)) {
         bool is_name = json_text_is(r, "name"), is_detail = json_text_is(r, CHROME_DETAIL);
-        uint32_t key = is_name || is_detail || !r->n ? 0 : intern_string(&x->in, r->text, r->n);
+        uint32_t key = is_name || is_detail ? 0 : key_of_arg(x);
 
         if (is_name)
             ev->args_name = json_input_string(r, &x->in);
@@ -165,17 +175,22 @@ static uint32_t process_of(struct reader *x, int64_t pid)
 
 static struct track *track_of(struct reader *x, int64_t pid, int64_t tid)
 {
-    uint64_t key = hash_pair((uint64_t)pid, (uint64_t)tid);
-    uint32_t at = umap_find(&x->track_of, key);
-    struct track *t;
+    struct track *t = x->last ? &x->track.v[x->last - 1] : NULL;
+    uint64_t key;
 
-    if (at)
-        return &x->track.v[at - 1];
+    if (t && t->pid == pid && t->t.tid == tid)
+        return t;
+    key = hash_pair((uint64_t)pid, (uint64_t)tid);
+    x->last = umap_find(&x->track_of, key);
+    if (x->last)
+        return &x->track.v[x->last - 1];
     t = vec_add(&x->track);
     memset(t, 0, sizeof *t);
+    t->pid = pid;
     t->t = (struct thread){ .process = process_of(x, pid), .tid = tid };
     t->id = intern_thread(&x->in, &t->t);
-    umap_put(&x->track_of, key, (uint32_t)x->track.n);
+    x->last = (uint32_t)x->track.n;
+    umap_put(&x->track_of, key, x->last);
     return t;
 }
 
@@ -194,9 +209,13 @@ static uint32_t frame_of(struct reader *x, uint32_t name)
     return id;
 }
 
+/* As llround(), which is a call into libm for each of millions of times. */
 static uint64_t nanoseconds(double us)
 {
-    return us > 0 && us < MAX_US ? (uint64_t)llround(us * 1000) : 0;
+    double ns = us > 0 && us < MAX_US ? us * 1000 : 0;
+    uint64_t whole = (uint64_t)ns;
+
+    return whole + (ns - (double)whole >= 0.5);
 }
 
 static uint32_t tags_of_call(struct reader *x)
@@ -210,10 +229,10 @@ static uint32_t tags_of_call(struct reader *x)
     return set;
 }
 
-static struct call call_of(struct reader *x, const struct track *t, const struct event *ev)
+static struct call call_of(struct reader *x, const struct event *ev)
 {
     return (struct call){ .start_ns = nanoseconds(ev->ts), .duration_ns = nanoseconds(ev->dur),
-                          .thread = t->id, .frame = frame_of(x, ev->name), .name = ev->name,
+                          .frame = frame_of(x, ev->name), .name = ev->name,
                           .detail = ev->detail, .tags = tags_of_call(x) };
 }
 
@@ -227,7 +246,7 @@ static void end_call(struct reader *x, struct track *t, uint64_t at)
     }
     c = t->open.v[--t->open.n];
     c.duration_ns = at > c.start_ns ? at - c.start_ns : 0;
-    vec_push(&x->calls.v, c);
+    calls_add(&x->calls, t->id, &c);
 }
 
 static void take_name(struct reader *x, const struct event *ev)
@@ -260,17 +279,19 @@ static void take_counter(struct reader *x, const struct event *ev)
 static void take_event(struct reader *x, const struct event *ev)
 {
     struct track *t;
+    struct call c;
 
     switch (ev->phase) {
     case 'X':
     case 'i':
     case 'I':
         t = track_of(x, ev->pid, ev->tid);
-        vec_push(&x->calls.v, call_of(x, t, ev));
+        c = call_of(x, ev);
+        calls_add(&x->calls, t->id, &c);
         break;
     case 'B':
         t = track_of(x, ev->pid, ev->tid);
-        vec_push(&t->open, call_of(x, t, ev));
+        vec_push(&t->open, call_of(x, ev));
         break;
     case 'E':
         end_call(x, track_of(x, ev->pid, ev->tid), nanoseconds(ev->ts));
@@ -355,7 +376,7 @@ int chrome_import(const struct import_input *in, struct sink *out, struct err *e
     intern_init(&x.in, out);
     json_reader_init(&x.r, (const char *)in->data, in->size);
     rc = read_file(&x, e);
-    if (rc == 0 && !x.calls.v.n && !x.events)
+    if (rc == 0 && !x.events)
         rc = err_set(e, ERR_FORMAT, "the trace has no events");
     if (rc == 0) {
         write_facts(&x);
