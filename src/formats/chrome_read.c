@@ -84,10 +84,12 @@ static void keep_arg(struct reader *x, uint32_t key)
 /* The text just read as a key.  The previous event often had the same key at this place. */
 static uint32_t key_of_arg(struct reader *x)
 {
-    uint32_t guess = x->n_args < MOST_ARGS ? x->arg[x->n_args].key : 0;
+    uint32_t id = x->n_args < MOST_ARGS ? x->arg[x->n_args].key : 0;
+    const struct intern_text *guess = id ? &x->in.string.v[id - 1] : NULL;
 
-    if (guess && json_text_is(&x->r, intern_text_of(&x->in, guess)))
-        return guess;
+    /* Not a comparison of C strings: a key may contain NUL. */
+    if (guess && guess->n == x->r.n && memcmp(guess->s, x->r.text, guess->n) == 0)
+        return id;
     return x->r.n ? intern_string(&x->in, x->r.text, x->r.n) : 0;
 }
 

@@ -1,0 +1,88 @@
+/* test_chrome.c - Chrome traces: the order of calls and the keys of their arguments.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/formats.h"
+#include "profile/profile.h"
+#include "test.h"
+
+static struct profile *imported(const char *text)
+{
+    struct import_input in = { .data = (const uint8_t *)text, .size = strlen(text) };
+    struct profile *p = profile_new();
+    struct err e = { 0 };
+
+    CHECK_EQ(format_find("chrome")->import(&in, profile_sink(p), &e), 0);
+    return p;
+}
+
+static const char *name_of(const struct profile *p, size_t span)
+{
+    return profile_string(p, p->span.v[span].name);
+}
+
+/* The self times of the samples, in order of the ends of their calls. */
+static const char *self_times(const struct profile *p)
+{
+    static char text[256];
+    int n = 0;
+
+    for (size_t i = 0; i < p->sample.n; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%lld", i ? " " : "",
+                      (long long)p->sample.v[i].weight);
+    return text;
+}
+
+/* Tracers write a complete event when its call ends, so the callee comes first. */
+TEST(chrome_nests_calls_that_are_listed_after_their_callees)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"X\",\"name\":\"leaf\",\"pid\":1,\"tid\":1,\"ts\":2,\"dur\":3},"
+        "{\"ph\":\"X\",\"name\":\"other\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":4},"
+        "{\"ph\":\"X\",\"name\":\"work\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":9}]");
+
+    CHECK_EQ(p->span.n, 3);
+    CHECK_STR(name_of(p, 0), "work");
+    CHECK_STR(name_of(p, 1), "leaf");
+    CHECK_STR(name_of(p, 2), "other");
+    CHECK_STR(self_times(p), "3000 6000 4000");
+    profile_free(p);
+}
+
+/* Sorting must not exchange them: the first one is the caller. */
+TEST(chrome_keeps_equal_calls_in_the_order_of_the_file)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"X\",\"name\":\"late\",\"pid\":1,\"tid\":1,\"ts\":9,\"dur\":1},"
+        "{\"ph\":\"X\",\"name\":\"outer\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":3},"
+        "{\"ph\":\"X\",\"name\":\"middle\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":3},"
+        "{\"ph\":\"X\",\"name\":\"inner\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":3}]");
+
+    CHECK_EQ(p->span.n, 4);
+    CHECK_STR(name_of(p, 0), "outer");
+    CHECK_STR(name_of(p, 1), "middle");
+    CHECK_STR(name_of(p, 2), "inner");
+    CHECK_STR(name_of(p, 3), "late");
+    CHECK_EQ(p->stack.v[p->span.v[2].stack - 1].parent, p->span.v[1].stack);
+    profile_free(p);
+}
+
+static uint32_t key_of(const struct profile *p, size_t span)
+{
+    CHECK(p->span.v[span].tags);
+    return p->tag.v[p->span.v[span].tags - 1].key;
+}
+
+TEST(chrome_tells_keys_apart_that_differ_after_a_nul)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,"
+        "\"args\":{\"ab\\u0000c\":\"x\"}},"
+        "{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":3,\"dur\":1,\"args\":{\"ab\":\"x\"}},"
+        "{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":1,\"args\":{\"ab\":\"x\"}},"
+        "{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":7,\"dur\":1,\"args\":{\"ac\":\"x\"}}]");
+
+    CHECK_EQ(p->span.n, 4);
+    CHECK(key_of(p, 0) != key_of(p, 1));
+    CHECK_EQ(key_of(p, 1), key_of(p, 2));
+    CHECK(key_of(p, 2) != key_of(p, 3));
+    profile_free(p);
+}
