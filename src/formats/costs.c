@@ -130,7 +130,7 @@ static inline bool read_number(struct scan_text *t, uint64_t *x)
     return scan_u64(t, x);
 }
 
-static inline bool read_position(struct scan_text *t, uint64_t *x)
+static inline __attribute__((always_inline)) bool read_position(struct scan_text *t, uint64_t *x)
 {
     char c = t->n ? *t->s : 0;
     uint64_t step = 0;
@@ -146,7 +146,7 @@ static inline bool read_position(struct scan_text *t, uint64_t *x)
     return true;
 }
 
-static bool read_place(struct reader *r, struct scan_text *t)
+static inline bool read_place(struct reader *r, struct scan_text *t)
 {
     if (r->has_address) {
         if (!read_position(t, &r->address))
@@ -178,7 +178,7 @@ static inline const char *read_values(struct reader *r, struct scan_text *t, int
     return NULL;
 }
 
-static bool read_line_end(struct scan_text *t)
+static inline bool read_line_end(struct scan_text *t)
 {
     scan_space(t);
     scan_take(t, "\r");
@@ -188,6 +188,7 @@ static bool read_line_end(struct scan_text *t)
 /* Parse a line of costs and remove it from *REST. Returns the error, or NULL. */
 static const char *read_cost(struct reader *r, struct scan_text *rest)
 {
+    struct scan_text t = *rest; /* a copy that fits in registers */
     int64_t values[CALLGRAPH_MAX_VALUES];
     const char *wrong;
     uint32_t line;
@@ -196,13 +197,14 @@ static const char *read_cost(struct reader *r, struct scan_text *rest)
         return "costs before the events: line";
     if (!r->at.name && !r->at.file)
         return "costs before any function (fn=)";
-    if (!read_place(r, rest))
+    if (!read_place(r, &t))
         return "costs without a valid position";
-    wrong = read_values(r, rest, values);
+    wrong = read_values(r, &t, values);
     if (wrong)
         return wrong;
-    if (!read_line_end(rest))
+    if (!read_line_end(&t))
         return "costs that are not numbers";
+    *rest = t;
     if (!r->here)
         r->here = part_at(r) + 1;
     line = r->line <= UINT32_MAX ? (uint32_t)r->line : 0;

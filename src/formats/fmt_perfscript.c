@@ -164,12 +164,11 @@ static bool read_head_without_time(struct scan_text line, struct head *h)
 static bool read_bare_head(struct scan_text line, struct scan_text rest, struct head *h)
 {
     struct scan_text who = line;
-    uint64_t address;
 
     if (!scan_take(&rest, "\t"))
         return false;
     scan_space(&rest);
-    if (!scan_hex(&rest, &address) || !rest.n || *rest.s != ' ')
+    if (!scan_skip_hex(&rest) || !rest.n || *rest.s != ' ')
         return false;
     *h = (struct head){ .cpu = -1, .event = any_event, .period = 1 };
     scan_trim(&line);
@@ -295,12 +294,9 @@ static void take_frame(struct importer *im, struct scan_text text)
 
 static void frame_line(struct importer *im, struct scan_text line)
 {
-    uint64_t address;
-
     scan_space(&line);
-    if (!im->in_sample || !scan_hex(&line, &address) || !line.n || *line.s != ' ') {
+    if (!im->in_sample || !scan_skip_hex(&line) || !line.n || *line.s != ' ')
         return; /* a source line, or output of another tool */
-    }
     scan_drop(&line, 1);
     take_frame(im, line);
 }
@@ -371,9 +367,8 @@ static void frame_in_head(struct importer *im, struct scan_text t)
 {
     for (struct scan_text more = t;; t = more) {
         struct scan_text one = scan_word(&more), ahead = more, two = scan_word(&ahead);
-        uint64_t x;
 
-        if (!one.n || !scan_hex(&two, &x) || two.n)
+        if (!one.n || !scan_skip_hex(&two) || two.n)
             break;
         scan_space(&ahead);
         if (!ahead.n || *ahead.s == '(') /* "7f12 add (x.so)": the second is a name */

@@ -12,7 +12,7 @@ size_t scan_line_number(const void *data, const char *at)
     return n;
 }
 
-bool scan_big_u64_(struct scan_text *t, uint64_t *x)
+uint64_t scan_big_u64_(struct scan_text *t)
 {
     uint64_t v = 0;
     size_t i = 0;
@@ -21,9 +21,8 @@ bool scan_big_u64_(struct scan_text *t, uint64_t *x)
         if (__builtin_mul_overflow(v, (uint64_t)10, &v) ||
             __builtin_add_overflow(v, (uint64_t)(t->s[i] - '0'), &v))
             v = UINT64_MAX;
-    *x = v;
     scan_drop(t, i);
-    return i > 0;
+    return v;
 }
 
 bool scan_i64(struct scan_text *t, int64_t *x)
@@ -40,22 +39,8 @@ bool scan_i64(struct scan_text *t, int64_t *x)
     return true;
 }
 
-bool scan_hex(struct scan_text *t, uint64_t *x)
-{
-    uint64_t v = 0;
-    size_t i = 0;
-
-    for (; i < t->n; i++) {
-        char c = t->s[i];
-        int digit = scan_digit(c)          ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
-        if (digit < 0)
-            break;
-        v = v << 4 | (uint64_t)digit;
-    }
-    *x = v;
-    scan_drop(t, i);
-    return i > 0;
-}
+#define SIX(first) [first] = 11, 12, 13, 14, 15, 16
+const uint8_t scan_hex_digit[256] = {
+    ['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, SIX('a'), SIX('A'),
+};
+#undef SIX

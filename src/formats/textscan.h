@@ -115,7 +115,7 @@ static inline bool scan_digit(char c)
 
 /* Parse and remove leading decimal digits; false (nothing removed) when there are none.  Saturates
  * at UINT64_MAX. */
-bool scan_big_u64_(struct scan_text *t, uint64_t *x);
+uint64_t scan_big_u64_(struct scan_text *t);
 static inline bool scan_u64(struct scan_text *t, uint64_t *x)
 {
     uint64_t v = 0;
@@ -134,8 +134,13 @@ static inline bool scan_u64(struct scan_text *t, uint64_t *x)
         v = v * 10 + (uint64_t)(t->s[i] - '0');
         i++;
     }
-    if (i > 18)
-        return scan_big_u64_(t, x);
+    if (i > 18) { /* a copy, because *T stays in registers only if its address is not passed on */
+        struct scan_text big = *t;
+
+        *x = scan_big_u64_(&big);
+        *t = big;
+        return true;
+    }
     *x = v;
     scan_drop(t, i);
     return i > 0;
@@ -143,7 +148,31 @@ static inline bool scan_u64(struct scan_text *t, uint64_t *x)
 
 /* The same with an optional minus sign; saturates at the limits of int64_t. */
 bool scan_i64(struct scan_text *t, int64_t *x);
-/* Hexadecimal digits, without 0x. */
-bool scan_hex(struct scan_text *t, uint64_t *x);
+/* Parse and remove leading hexadecimal digits, without 0x; false (nothing removed) when there are
+ * none.  Of more than 16 digits the last 16 count. */
+extern const uint8_t scan_hex_digit[256]; /* value + 1; 0 for other characters */
+static inline bool scan_hex(struct scan_text *t, uint64_t *x)
+{
+    uint64_t v = 0;
+    size_t i = 0;
+    uint8_t digit;
+
+    for (; i < t->n && (digit = scan_hex_digit[(unsigned char)t->s[i]]); i++)
+        v = v << 4 | (digit - 1u);
+    *x = v;
+    scan_drop(t, i);
+    return i > 0;
+}
+
+/* The same without a value. */
+static inline bool scan_skip_hex(struct scan_text *t)
+{
+    size_t n = 0;
+
+    while (n < t->n && scan_hex_digit[(unsigned char)t->s[n]])
+        n++;
+    scan_drop(t, n);
+    return n > 0;
+}
 
 #endif

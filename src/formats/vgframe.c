@@ -35,9 +35,8 @@ uint32_t vgframe_of(struct intern *in, struct scan_text t)
     struct scan_text after = t;
     struct function f = { 0 };
     uint32_t line = 0;
-    uint64_t address;
 
-    if (scan_take(&after, "0x") && scan_hex(&after, &address) && scan_take(&after, ": "))
+    if (scan_take(&after, "0x") && scan_skip_hex(&after) && scan_take(&after, ": "))
         t = after;
     cut_place(in, &t, &f, &line);
     f.name = t.n && !scan_is(t, "???") ? intern_string(in, t.s, t.n)

@@ -37,6 +37,22 @@ TEST(scan_i64_does_not_consume_a_lone_minus)
     CHECK(scan_is(t, "-x"));
 }
 
+TEST(scan_hex_takes_both_cases_and_stops_at_other_characters)
+{
+    struct scan_text t = scan_of("09afAFg", 7), skipped = t, none = scan_of("g1", 2);
+    uint64_t x;
+
+    CHECK(scan_hex(&t, &x) && x == 0x09afAF && scan_is(t, "g"));
+    CHECK(scan_skip_hex(&skipped) && scan_is(skipped, "g"));
+    CHECK(!scan_hex(&none, &x) && !scan_skip_hex(&none) && scan_is(none, "g1"));
+    for (int c = 0; c < 256; c++) {
+        char text[1] = { (char)c };
+
+        t = scan_of(text, 1);
+        CHECK_EQ(scan_skip_hex(&t), strchr("0123456789abcdefABCDEF", c) && c);
+    }
+}
+
 TEST(protobuf_reads_what_it_wrote)
 {
     struct buf b = { 0 };
