@@ -485,6 +485,36 @@ TEST(col_sources_finish_with_the_records_that_were_written_meanwhile)
     release(&r);
 }
 
+static size_t poll_one(void *with, struct pollfd *v, size_t cap)
+{
+    if (cap)
+        *v = (struct pollfd){ .fd = *(int *)with, .events = POLLIN };
+    return 1;
+}
+
+static int settle_in(void *with, uint64_t now_ns)
+{
+    (void)now_ns;
+    return *(int *)with;
+}
+
+TEST(col_sources_have_one_list_of_descriptors_and_the_shortest_delay)
+{
+    struct col_sources s = { 0 };
+    struct pollfd fds[3] = { { 0 }, { 0 }, { .fd = -2 } };
+    int a = 7, b = 5, c = 9;
+
+    for (size_t i = 0; i < 3; i++)
+        vec_push(&s.v, ((struct col_source){ .with = i == 0 ? &a : i == 1 ? &b : &c,
+                                             .poll = poll_one, .settle = settle_in }));
+    CHECK_EQ(col_sources_poll(&s, fds, 2), 3);
+    CHECK_EQ(fds[0].fd, 7);
+    CHECK_EQ(fds[1].fd, 5);
+    CHECK_EQ(fds[2].fd, -2); /* beyond the capacity */
+    CHECK_EQ(col_sources_drain(&s, 1000), 5);
+    col_sources_release(&s);
+}
+
 /* --- both sources --- */
 
 /* Threads, a fork, a library that is unloaded, walks, truncated stacks, waits, lost records. */
