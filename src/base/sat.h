@@ -13,6 +13,11 @@ static inline int64_t sat_add(int64_t a, int64_t b)
     return sum;
 }
 
+static inline int64_t sat_of_u64(uint64_t x)
+{
+    return x > INT64_MAX ? INT64_MAX : (int64_t)x;
+}
+
 /* NaN becomes 0. */
 static inline int64_t sat_of(double x)
 {

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/sat.h"
+
 struct open { /* a call that is open at the current time of the sweep */
     uint64_t end, self_ns;
     uint32_t stack;
@@ -68,7 +70,7 @@ static void close_call(struct sweep *s)
                         .thread = s->thread, .stack = o->stack, .metric = s->metric, .cpu = -1,
                         .count = 1, .tags = c->tags };
 
-    m.weight = o->self_ns > INT64_MAX ? INT64_MAX : (int64_t)o->self_ns;
+    m.weight = sat_of_u64(o->self_ns);
     if (m.weight)
         sink_sample(s->in->out, &m);
 }

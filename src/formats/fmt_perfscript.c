@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sat.h"
 #include "formats/formats.h"
 #include "formats/pages.h"
 #include "formats/textscan.h"
@@ -396,7 +397,7 @@ static void head_line(struct importer *im, struct scan_text line, struct scan_te
     im->in_sample = true;
     im->m = (struct sample){ .thread = thread_of(im, &h),
                              .metric = metric_of(im, &h), .cpu = h.cpu,
-                             .weight = h.period > INT64_MAX ? INT64_MAX : (int64_t)h.period,
+                             .weight = sat_of_u64(h.period),
                              .count = 1 };
     sample_ends_at(&im->m, h.time_ns, h.has_period && is_clock(h.event) ? h.period : 0);
     frame_in_head(im, h.rest);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/sat.h"
 #include "perf/perf_event.h"
 
 enum { MOST_DEFERRED = 65536 };
@@ -132,7 +133,7 @@ static void write_sample(struct perf_engine *e, const struct perf_record *r, str
 {
     sample_ends_at(&out, r->time_ns, a->is_clock ? weight : 0);
     out.metric = perf_engine_metric(e, a);
-    out.weight = weight > INT64_MAX ? INT64_MAX : (int64_t)weight;
+    out.weight = sat_of_u64(weight);
     a->samples++;
     a->weight += weight;
     if (a == e->attrs.v.v[0] && out.stack)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/sat.h"
 #include "perf/perf_blocked.h"
 #include "profile/module_kind.h"
 
@@ -149,7 +150,7 @@ static void emit(struct perf_waits *w, struct perf_thread *t, uint64_t until_ns)
                                  : intern_cstr(w->in, PERF_BLOCKED_UNKNOWN);
     struct sample s = { .start_ns = t->out_ns, .duration_ns = until_ns - t->out_ns,
                         .thread = t->id, .metric = w->metric, .cpu = -1,
-                        .weight = (int64_t)(until_ns - t->out_ns), .count = 1,
+                        .weight = sat_of_u64(until_ns - t->out_ns), .count = 1,
                         .stack = stack, .tags = tags_of(w, word, guessed) };
 
     sink_sample(w->in->out, &s);

@@ -656,6 +656,19 @@ TEST(perf_engine_stamps_a_wait_with_its_beginning)
     finish(&r);
 }
 
+TEST(perf_engine_limits_the_weight_of_a_wait)
+{
+    struct run r;
+
+    start(&r);
+    pb_comm(&r.b, 1, 10, 10, "prog", true);
+    pb_switch(&r.b, 2, 10, 10, OUT);
+    pb_switch(&r.b, UINT64_MAX - 1, 10, 10, 0);
+    told(&r, UINT64_MAX);
+    CHECK_EQ(r.profile->sample.v[0].weight, INT64_MAX);
+    finish(&r);
+}
+
 TEST(perf_engine_distinguishes_preemption_from_a_wait)
 {
     struct run r;
