@@ -281,6 +281,7 @@ struct verdict {
     unsigned char *threads, *processes, *stacks, *names, *tags;
     unsigned char need; /* flags a stack must have */
     struct span_ns time;
+    bool has_time; /* --time is given */
 };
 
 static bool passes(const struct verdict *v, uint32_t thread, uint32_t tags, unsigned char flags)
@@ -312,16 +313,20 @@ static bool cut(uint64_t *start_ns, uint64_t *duration_ns, struct span_ns window
 }
 
 /* Cut a measured sample to the window; its weight keeps the share of its duration.  A sample that
- * stands for a period is in the window or not.  False: outside. */
-static bool clip(struct profile *p, size_t i, struct span_ns window)
+ * stands for a period is in the window or not.  The part of a sum that belongs to the window is
+ * unknown.  False: outside or unknown. */
+static bool clip(struct profile *p, size_t i, const struct verdict *v)
 {
     struct profile_sample *m = &p->sample.v[i];
+    uint32_t flags = p->metric.v[m->metric - 1].flags;
     struct profile_time t = profile_time(p, i);
     uint64_t all = t.duration_ns;
 
-    if (!(p->metric.v[m->metric - 1].flags & METRIC_EXACT))
-        return is_within(t.start_ns, window);
-    if (!cut(&t.start_ns, &t.duration_ns, window))
+    if (flags & METRIC_WHOLE)
+        return !v->has_time;
+    if (!(flags & METRIC_EXACT))
+        return is_within(t.start_ns, v->time);
+    if (!cut(&t.start_ns, &t.duration_ns, v->time))
         return false;
     if (t.duration_ns != all) {
         m->weight = llround((double)m->weight * ((double)t.duration_ns / (double)all));
@@ -337,7 +342,7 @@ static void drop_samples(struct profile *p, const struct verdict *v)
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct profile_sample *m = &p->sample.v[i];
 
-        if (passes(v, m->thread, m->tags, v->stacks[m->stack]) && clip(p, i, v->time))
+        if (passes(v, m->thread, m->tags, v->stacks[m->stack]) && clip(p, i, v))
             profile_move_sample(p, kept++, i);
     }
     profile_keep_samples(p, kept);
@@ -371,6 +376,14 @@ static void drop_counters(struct profile *p, const struct verdict *v)
     p->counter.n = kept;
 }
 
+static bool only_sums(const struct profile *p)
+{
+    for (size_t i = 0; i < p->metric.n; i++)
+        if (!(p->metric.v[i].flags & METRIC_WHOLE))
+            return false;
+    return true;
+}
+
 static int drop_others(struct profile *p, const struct verdict *v, bool is_trace, struct err *e)
 {
     size_t samples = p->sample.n, spans = is_trace ? p->span.n : 0;
@@ -378,9 +391,12 @@ static int drop_others(struct profile *p, const struct verdict *v, bool is_trace
     drop_samples(p, v);
     drop_spans(p, v);
     drop_counters(p, v);
-    if (samples + spans && !p->sample.n && !(is_trace && p->span.n))
+    if (!(samples + spans) || p->sample.n || (is_trace && p->span.n))
+        return 0;
+    if (!v->has_time || !only_sums(p))
         return err_set(e, ERR_MISSING, "no samples match the filters");
-    return 0;
+    err_hint(e, "fathom export -f chrome keeps the times of traced zones");
+    return err_set(e, ERR_MISSING, "--time: the profile has only sums over the whole recording");
 }
 
 static bool is_empty(const struct an_filter *f)
@@ -393,7 +409,8 @@ int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e)
 {
     struct patterns wanted = { 0 }, unwanted = { 0 };
     unsigned char *functions, *frames;
-    struct verdict v = { .need = (f->function.n ? MATCHES : 0) | (f->module.n ? IN_MODULE : 0) };
+    struct verdict v = { .need = (f->function.n ? MATCHES : 0) | (f->module.n ? IN_MODULE : 0),
+                         .has_time = f->time };
     int rc = -1;
 
     if (is_empty(f))

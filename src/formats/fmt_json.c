@@ -37,6 +37,7 @@ static void put_metrics(struct writer *w)
         json_put_bool(&w->j, "exact", m->flags & METRIC_EXACT);
         json_put_bool(&w->j, "off_cpu", m->flags & METRIC_OFF_CPU);
         json_put_bool(&w->j, "live", m->flags & METRIC_LIVE);
+        json_put_bool(&w->j, "whole", m->flags & METRIC_WHOLE);
         json_put_u64(&w->j, "period", m->period);
         json_end_object(&w->j);
     }

@@ -68,7 +68,7 @@ static void map_strings(struct merge *m, struct part *t)
 /* The merged metric is exact only if it is exact in every part.  Periods that differ become 0. */
 static uint32_t join_metric(struct merge *m, const struct metric *x)
 {
-    const uint32_t what = METRIC_OFF_CPU | METRIC_LIVE;
+    const uint32_t what = METRIC_OFF_CPU | METRIC_LIVE | METRIC_WHOLE;
 
     for (uint32_t i = 0; i < m->metric.n; i++) {
         struct metric *o = &m->metric.v[i];

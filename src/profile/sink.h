@@ -25,7 +25,7 @@
  * - a sample of a clock ends when the timer fires, and its duration is its weight;
  * - a wait starts when the thread leaves the CPU and ends when it returns;
  * - an event such as a cache miss or an allocation is an instant: its duration is 0;
- * - a sum over the whole recording is an instant at the start of the recording.
+ * - a sum over the whole recording (METRIC_WHOLE) is an instant at the start of the recording.
  *
  * Tag sets form a prefix tree too: a set is a key and a value added to a parent set.  A key that
  * occurs twice has both values; the later one is used where only one is possible.
@@ -45,6 +45,7 @@ enum metric_flag {
     METRIC_EXACT = 1,   /* counts everything, not sampled: no confidence interval */
     METRIC_OFF_CPU = 2, /* time spent waiting */
     METRIC_LIVE = 4,    /* what remains at the end of the recording, such as leaked bytes */
+    METRIC_WHOLE = 8,   /* sums over the whole recording: its samples have no times of their own */
 };
 
 struct metric { /* "cpu" in "ns", "alloc" in "bytes", "cycles" in "events" ... */

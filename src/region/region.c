@@ -30,7 +30,7 @@ static uint32_t metric_id(struct zone_consumer *t)
     if (!z->metric)
         z->metric = intern_metric(in, &(struct metric){
             .name = intern_cstr(in, ZONE_METRIC_NAME), .unit = intern_cstr(in, ZONE_METRIC_UNIT),
-            .about = intern_cstr(in, ZONE_METRIC_ABOUT), .flags = METRIC_EXACT });
+            .about = intern_cstr(in, ZONE_METRIC_ABOUT), .flags = ZONE_METRIC_FLAGS });
     return z->metric;
 }
 

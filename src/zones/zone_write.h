@@ -41,6 +41,7 @@ void zone_row_tags(const struct zone_rows *r, uint32_t row, struct zone_tag out[
 
 #define ZONE_METRIC_NAME "zones"
 #define ZONE_METRIC_UNIT "ns"
+#define ZONE_METRIC_FLAGS (METRIC_EXACT | METRIC_WHOLE)
 #define ZONE_METRIC_ABOUT "time in the zones of the program, exact"
 
 #endif

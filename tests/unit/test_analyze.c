@@ -293,6 +293,27 @@ static int64_t weight_of_window(const char *window, uint32_t metric)
     return w;
 }
 
+/* The sums of zones say nothing about a part of the recording. */
+TEST(an_filter_drops_sums_over_the_whole_recording_from_a_window)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+    struct an_filter start = { .time = "0-1" }, app = { .exclude = { { "x" }, 1 } };
+    struct err e = { 0 };
+
+    sink_string(s, "zones", 5);
+    sink_meta(s, "start_ns", "1000");
+    sink_metric(s, &(struct metric){ .name = 1, .flags = METRIC_EXACT | METRIC_WHOLE });
+    sink_sample(s, &(struct sample){ .start_ns = 1000, .metric = 1, .cpu = -1, .weight = 5,
+                                     .count = 1 });
+    CHECK_EQ(sink_end(s, &e), 0);
+    CHECK_EQ(an_filter_apply(p, &app, &e), 0);
+    CHECK_EQ(p->sample.n, 1);
+    CHECK_EQ(an_filter_apply(p, &start, &e), -1);
+    CHECK(strstr(e.msg, "only sums over the whole recording"));
+    profile_free(p);
+}
+
 TEST(an_filter_clips_measured_samples_to_the_window)
 {
     CHECK_EQ(weight_of_window("1.5-2", 1), 500000000);

@@ -328,7 +328,7 @@ TEST(zones_become_samples_of_each_thread_that_add_up_to_the_rows)
     struct profile *p = import_region();
 
     CHECK_EQ(p->metric.n, 1);
-    CHECK_EQ(p->metric.v[0].flags, METRIC_EXACT);
+    CHECK_EQ(p->metric.v[0].flags, METRIC_EXACT | METRIC_WHOLE);
     CHECK_EQ(sample_of(p, "main", "work")->weight, 68835); /* 108,170 * 70,000 / 110,000 */
     CHECK_EQ(sample_of(p, "pool", "work")->weight, 108170 - 68835);
     CHECK_EQ(sample_of(p, "main", "leaf")->weight, 29100);
