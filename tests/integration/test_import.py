@@ -186,8 +186,11 @@ class PerfData(Case):
         need_perf_events()
         path = self.dir / "perf.data"
         env = {"HOME": str(self.dir), "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
-        run("perf", "record", "-N", "-q", "-e", "cpu-clock:u", "-F", "999", *options,
-            "-o", path, workload(program), rounds, env=env)
+        done = run("perf", "record", "-N", "-q", "-e", "cpu-clock:u", "-F", "999", *options,
+                   "-o", path, workload(program), rounds, env=env, status=None)
+        if done.returncode < 0:  # perf 6.12 overruns its stack now and then (build_id__init)
+            self.skipTest(f"perf itself crashed: {done.stderr.strip()}")
+        self.assertEqual(done.returncode, 0, done.stderr)
         return path
 
     def check_split(self, path):
