@@ -206,7 +206,8 @@ static uint32_t metric_id(struct zone_consumer *consumer)
 {
     struct metric m = { .name = string_id(consumer, ZONE_METRIC_NAME),
                         .unit = string_id(consumer, ZONE_METRIC_UNIT),
-                        .about = string_id(consumer, ZONE_METRIC_ABOUT), .flags = ZONE_METRIC_FLAGS };
+                        .about = string_id(consumer, ZONE_METRIC_ABOUT),
+                        .flags = ZONE_METRIC_FLAGS };
 
     return put((struct file *)consumer, STORE_metric, &m);
 }
