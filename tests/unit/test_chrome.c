@@ -86,3 +86,35 @@ TEST(chrome_tells_keys_apart_that_differ_after_a_nul)
     CHECK(key_of(p, 2) != key_of(p, 3));
     profile_free(p);
 }
+
+TEST(chrome_puts_a_counter_into_its_process_if_it_has_one)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"C\",\"name\":\"heap\",\"pid\":1,\"ts\":1,\"args\":{\"used\":5}},"
+        "{\"ph\":\"C\",\"name\":\"load\",\"ts\":2,\"args\":{\"value\":9}}]");
+
+    CHECK_EQ(p->counter.n, 2);
+    CHECK_EQ((int64_t)p->counter.v[0].value, 5);
+    CHECK_STR(profile_string(p, p->counter.v[0].unit), "used");
+    CHECK_EQ(p->counter.v[0].process, 1);
+    CHECK_EQ((int64_t)p->counter.v[1].value, 9);
+    CHECK_EQ(p->counter.v[1].unit, 0);
+    CHECK_EQ(p->counter.v[1].process, 0);
+    CHECK_EQ(p->process.n, 1);
+    profile_free(p);
+}
+
+/* The sample is a part of its caller's, the span is as in the file. */
+TEST(chrome_cuts_a_call_that_outlasts_its_caller)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"X\",\"name\":\"outer\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":4},"
+        "{\"ph\":\"X\",\"name\":\"inner\",\"pid\":1,\"tid\":1,\"ts\":3,\"dur\":9}]");
+
+    CHECK_STR(self_times(p), "2000 2000");
+    CHECK_EQ(profile_sample(p, 0).start_ns, 3000);
+    CHECK_EQ(profile_sample(p, 0).duration_ns, 2000);
+    CHECK_EQ(profile_sample(p, 1).duration_ns, 4000);
+    CHECK_EQ(p->span.v[1].duration_ns, 9000);
+    profile_free(p);
+}

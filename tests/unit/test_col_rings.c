@@ -232,8 +232,9 @@ TEST(col_rings_use_the_lost_count_of_the_kernel)
     CHECK(pipe(ends) == 0);
     CHECK_EQ(write(ends[1], counted, sizeof counted), sizeof counted);
     start(&r, NULL);
-    pb_lost(&r.b, 100, 4);
-    put_records(&r.rings, &r.b, 0, 1);
+    pb_lost(&r.b, 100, 3);
+    pb_lost_samples(&r.b, 101, 1);
+    put_records(&r.rings, &r.b, 0, 2);
     vec_push(&r.rings.perf.fd[COL_SAMPLING], ends[0]);
     r.rings.perf.no_lost = false;
     col_sources_finish(&r.rings.sources, 1000);
@@ -309,6 +310,21 @@ TEST(col_rings_sample_few_switches_where_there_are_thousands_a_second)
     r.e.waits.switches += 200;
     col_sources_drain(&r.rings.sources, 750000000);
     CHECK(!r.rings.perf.few);
+    release(&r);
+}
+
+TEST(col_rings_notice_a_burst_of_switches_at_once)
+{
+    struct run r;
+
+    start(&r, NULL);
+    r.rings.plan.switch_stacks = true;
+    r.e.waits.switches = 39; /* too few to judge */
+    col_sources_drain(&r.rings.sources, 10000000);
+    CHECK(!r.rings.perf.few);
+    r.e.waits.switches = 40;
+    col_sources_drain(&r.rings.sources, 10000000);
+    CHECK(r.rings.perf.few);
     release(&r);
 }
 

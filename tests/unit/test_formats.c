@@ -28,6 +28,18 @@ TEST(scan_u64_saturates)
     CHECK(scan_is(t, "x"));
 }
 
+TEST(scan_i64_saturates)
+{
+    struct scan_text t = scan_of("9223372036854775808 -9223372036854775808 -7", 43);
+    int64_t x;
+
+    CHECK(scan_i64(&t, &x) && x == INT64_MAX);
+    scan_space(&t);
+    CHECK(scan_i64(&t, &x) && x == -INT64_MAX);
+    scan_space(&t);
+    CHECK(scan_i64(&t, &x) && x == -7 && !t.n);
+}
+
 TEST(scan_i64_does_not_consume_a_lone_minus)
 {
     struct scan_text t = scan_of("-x", 2);

@@ -331,6 +331,18 @@ TEST(merge_identifies_a_module_by_build_id_or_path)
     profile_free(m);
 }
 
+TEST(merge_keeps_modules_of_different_kinds_apart)
+{
+    struct profile *a = one_frame("/vmlinux", 1, "f", 0, 0), *b = one_frame("/k", 1, "f", 0, 0), *m;
+
+    b->module.v[0].kind = MODULE_KERNEL;
+    m = merge_two(a, b);
+    CHECK_EQ(m->module.n, 2);
+    CHECK_EQ(m->module.v[1].kind, MODULE_KERNEL);
+    CHECK_EQ(m->frame.v[1].module, 2);
+    profile_free(m);
+}
+
 TEST(merge_identifies_a_module_without_build_id_by_its_path)
 {
     struct profile *m;
@@ -400,6 +412,21 @@ TEST(merge_calls_a_metric_exact_only_if_it_is_in_every_profile)
     profile_free(m);
     m = merge_two(one_frame("/app", 1, "f", METRIC_OFF_CPU, 0), one_frame("/app", 1, "f", 0, 0));
     CHECK_EQ(m->metric.n, 2);
+    profile_free(m);
+}
+
+TEST(merge_keeps_metrics_of_one_name_apart_if_their_units_differ)
+{
+    struct profile *a = one_frame("/app", 1, "f", 0, 0), *b = one_frame("/app", 1, "f", 0, 0), *m;
+
+    sink_string(profile_sink(b), "ms", 2);
+    b->metric.v[0].unit = (uint32_t)b->string.n;
+    m = merge_two(a, b);
+    CHECK_EQ(m->metric.n, 2);
+    CHECK_EQ(m->metric.v[0].unit, 0);
+    CHECK_STR(profile_string(m, m->metric.v[1].unit), "ms");
+    CHECK_EQ(m->sample.v[0].metric, 1);
+    CHECK_EQ(m->sample.v[1].metric, 2);
     profile_free(m);
 }
 

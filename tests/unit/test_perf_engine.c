@@ -287,6 +287,25 @@ TEST(perf_engine_calls_a_deleted_file_by_its_name)
     finish(&r);
 }
 
+/* A main thread may end before the others; the child of another one is alive. */
+TEST(perf_engine_starts_the_child_of_a_process_whose_main_thread_ended)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 10, 10, 11, 10);
+    pb_exit(&r.b, 100, 10, 10);
+    pb_fork(&r.b, 200, 20, 10, 20, 11);
+    pb_chain(&r.b, 2000000, 20, CHAIN(CODE + 1));
+    CHECK_STR(told(&r, 0), "20/20 cpu 1000000+1000000 1000000 prog+1001\n");
+    CHECK_EQ(r.profile->process.n, 2);
+    CHECK_EQ(r.profile->process.v[0].end_ns, 100);
+    CHECK_EQ(r.profile->process.v[1].start_ns, 200);
+    CHECK_EQ(r.profile->process.v[1].end_ns, 0);
+    finish(&r);
+}
+
 TEST(perf_engine_makes_a_new_process_of_a_number_that_has_ended)
 {
     struct run r;
@@ -680,6 +699,8 @@ TEST(perf_engine_distinguishes_preemption_from_a_wait)
     pb_switch(&r.b, 3500000, 10, 10, 0);
     CHECK_STR(told(&r, 8000000), "10/10 cpu 1000000+1000000 1000000 prog+1001\n"
                                  "10/10 wait 3000000+500000 500000 prog+1001 wait=run queue stack=guessed\n");
+    /* Only a thread that waits is inspected later. */
+    CHECK(!perf_process_find_thread(&r.e.processes, 10)->guessed);
     finish(&r);
 }
 
@@ -718,6 +739,26 @@ TEST(perf_engine_puts_a_wait_where_the_switch_was_sampled)
     CHECK_EQ(r.e.waits.switches, 2);
     CHECK_EQ(r.e.waits.guessed, 1);
     CHECK_EQ(r.e.stacks.counts.all, 1); /* counts running threads only */
+    finish(&r);
+}
+
+TEST(perf_engine_puts_a_long_wait_where_an_earlier_one_was_sampled)
+{
+    struct run r;
+
+    start(&r);
+    r.b.attr[1].at_switch = r.b.attr[1].no_metric = true;
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2999999, .pid = 10, .event = 1,
+                                         .chain = CHAIN(MARK_USER, CODE + 0x50) });
+    pb_switch(&r.b, 3000000, 10, 10, OUT);
+    pb_switch(&r.b, 7000000, 10, 10, 0);
+    pb_switch(&r.b, 8000000, 10, 10, OUT);
+    pb_switch(&r.b, 14000000, 10, 10, 0);
+    CHECK_STR(told(&r, 15000000), "10/10 cpu 1000000+1000000 1000000 prog+1001\n"
+                                  "10/10 wait 3000000+4000000 4000000 prog+1050 wait=unknown\n"
+                                  "10/10 wait 8000000+6000000 6000000 prog+1050 wait=unknown stack=guessed\n");
     finish(&r);
 }
 

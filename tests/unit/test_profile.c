@@ -306,6 +306,22 @@ TEST(profile_weights_are_cut_before_their_sum_overflows)
     profile_free(p);
 }
 
+TEST(profile_weights_are_cut_also_after_more_metrics)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+
+    sink_metric(s, &(struct metric){ 0 });
+    sink_sample(s, &(struct sample){ .metric = 1, .weight = INT64_MAX - 10 });
+    for (int i = 0; i < 2; i++)
+        sink_metric(s, &(struct metric){ 0 });
+    sink_sample(s, &(struct sample){ .metric = 3, .weight = 100 });
+    sink_sample(s, &(struct sample){ .metric = 1, .weight = 100 });
+    CHECK_EQ(p->sample.v[1].weight, 100);
+    CHECK_EQ(p->sample.v[2].weight, 10);
+    profile_free(p);
+}
+
 TEST(profile_repairs_names_and_takes_updates_field_by_field)
 {
     struct profile *p = profile_new();
@@ -323,6 +339,11 @@ TEST(profile_repairs_names_and_takes_updates_field_by_field)
     CHECK_EQ(p->process.v[0].start_ns, 10);
     CHECK_EQ(p->process.v[0].end_ns, 80);
     CHECK_EQ(p->process.v[0].pid, 7);
+    sink_update_process(s, 1, &(struct process){ .parent_pid = 3 });
+    CHECK_EQ(p->process.v[0].parent_pid, 3);
+    sink_update_process(s, 1, &(struct process){ .pid = 9 });
+    CHECK_EQ(p->process.v[0].pid, 9);
+    CHECK_EQ(p->process.v[0].parent_pid, 3);
     profile_free(p);
 }
 

@@ -127,6 +127,37 @@ TEST(report_divides_the_cost_of_a_row_into_running_and_waiting)
     profile_free(p);
 }
 
+TEST(report_counts_the_modules_without_symbols_that_it_hides)
+{
+    for (uint32_t n = 10; n <= 11; n++) {
+        struct buf lines = { 0 };
+        struct an_report_query q = { .sort = "self", .rows = 1 };
+        struct out o = out_memory();
+        struct profile *p;
+        struct an_report r;
+        struct an_view v;
+        struct err e = { 0 };
+
+        for (uint32_t i = 0; i < n; i++)
+            buf_printf(&lines, "t m%u!f %u\n", i, i + 1);
+        p = build_profile(buf_text(&lines));
+        sink_string(profile_sink(p), "none", 4);
+        for (size_t i = 0; i < p->module.n; i++)
+            p->module.v[i].symbols = (uint32_t)p->string.n;
+        v = view_of(p, "cpu", AN_VIEW_PLAIN);
+        CHECK_EQ(an_report_build(&r, &v, &q, &e), 0);
+        result_print(&r.result, RESULT_AS_TEXT, &o, &(struct term){ 0 });
+        CHECK(strstr(buf_text(&o.buf), "modules without full symbols\n") != NULL);
+        CHECK_EQ(strstr(buf_text(&o.buf), "... 1 more; --json lists all\n") != NULL, n == 11);
+        CHECK_EQ(strstr(buf_text(&o.buf), "more; --json") != NULL, n == 11);
+        out_close(&o, NULL);
+        an_report_release(&r);
+        an_view_release(&v);
+        profile_free(p);
+        buf_release(&lines);
+    }
+}
+
 /* The hidden group moves those after it. */
 TEST(report_links_groups_to_their_parents_after_hiding_some)
 {
@@ -218,6 +249,19 @@ TEST(view_a_plain_wall_keeps_idle_threads_and_waits_can_be_drawn)
     an_flat_release(&f);
     an_symbols_release(&s);
     an_view_release(&v);
+    profile_free(p);
+}
+
+/* In a frame with inlined calls, the innermost one may be the note. */
+TEST(view_draws_no_wait_that_the_innermost_call_shows)
+{
+    struct profile *p = build_profile("t main+[futex];[futex] 10\nt read+f;[read] 20\n");
+
+    CHECK_EQ(p->stack.n, 2);
+    an_waits_draw(p);
+    CHECK_EQ(p->stack.n, 3); /* only [read] was added */
+    CHECK_EQ(p->sample.v[0].stack, 1);
+    CHECK_EQ(p->sample.v[1].stack, 3);
     profile_free(p);
 }
 

@@ -129,6 +129,20 @@ TEST(zone_rows_count_an_open_zone_to_the_last_tick_known)
     zone_rows_free(&r);
 }
 
+TEST(zone_rows_leave_an_open_call_out_of_the_mean)
+{
+    unsigned char *data = live_region();
+    struct fathom_node_ *n = live_region_node(0, "open");
+
+    n->count = 2;
+    n->total = 2000;
+    CHECK_EQ(zone_rows_read(&r, data, REGION_BYTES, false), 0);
+    CHECK_EQ(row("open")->open, 1);
+    CHECK_NEAR(row("open")->total, 100500 + 2000 - 2 * 10);
+    CHECK_NEAR(row("open")->mean, 990);
+    zone_rows_free(&r);
+}
+
 TEST(zone_rows_keep_threads_apart_when_asked)
 {
     uint32_t works = 0;
@@ -258,6 +272,19 @@ TEST(zone_rows_sum_counters_of_threads_and_take_the_highest_peak)
     CHECK_NEAR(row("leaf")->high, 20);
     CHECK_NEAR(row("leaf")->low, -3);
     CHECK_NEAR(row("leaf")->throughput / (100 / (38800 / 1e9)), 1);
+    zone_rows_free(&r);
+}
+
+TEST(zone_rows_take_the_lowest_value_of_all_threads_not_zero)
+{
+    unsigned char *data = live_region();
+
+    ext_of(data, "gauge")->low = live_bits(8);
+    ext_of(data, "sampled")->low = live_bits(5);
+    live_region_node(0, "leaf")->ext = live_region_node(0, "gauge")->ext;
+    live_region_node(1, "leaf")->ext = live_region_node(0, "sampled")->ext;
+    CHECK_EQ(zone_rows_read(&r, data, REGION_BYTES, false), 0);
+    CHECK_NEAR(row("leaf")->low, 5);
     zone_rows_free(&r);
 }
 
