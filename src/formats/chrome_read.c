@@ -26,8 +26,11 @@ struct event {
     int64_t pid, tid;
     uint32_t name, detail, args_name; /* strings */
     uint32_t series;                  /* likewise, of a counter */
-    double value;                     /* of a counter's first argument */
-    uint32_t value_name;
+};
+
+struct value { /* an argument that is a number: a series if the event is a counter */
+    uint32_t key; /* string */
+    double number;
 };
 
 struct track {
@@ -45,8 +48,10 @@ struct reader {
     VEC(struct track) track;
     uint32_t last; /* track of the previous event, by number from 1 */
     struct umap track_of, process_of, frame_of;
+    struct umap has_series; /* by name: counters seen with several arguments */
     struct arg arg[MOST_ARGS]; /* of the event being read */
     uint32_t n_args;
+    VEC(struct value) value; /* likewise */
     char command[512];
     uint64_t events, unmatched;
     bool cut;
@@ -93,6 +98,30 @@ static uint32_t key_of_arg(struct reader *x)
     return x->r.n ? intern_string(&x->in, x->r.text, x->r.n) : 0;
 }
 
+/* An argument with a meaning of its own, unless a counter has a series of that name. */
+static uint32_t read_named_arg(struct reader *x, const char *name)
+{
+    uint32_t text = json_input_string(&x->r, &x->in);
+
+    if (x->r.token == JSON_NUMBER)
+        vec_push(&x->value, ((struct value){ intern_cstr(&x->in, name), x->r.number }));
+    return text;
+}
+
+static void read_arg(struct reader *x)
+{
+    struct json_reader *r = &x->r;
+    uint32_t key = key_of_arg(x);
+
+    json_next(r);
+    if (key)
+        keep_arg(x, key);
+    if (r->token == JSON_NUMBER)
+        vec_push(&x->value, ((struct value){ key, r->number }));
+    else if (r->token != JSON_STRING)
+        json_input_rest(r);
+}
+
 static void read_args(struct reader *x, struct event *ev)
 {
     struct json_reader *r = &x->r;
@@ -100,23 +129,12 @@ static void read_args(struct reader *x, struct event *ev)
     if (!json_input_object(r))
         return;
     while (json_next_key(r)) {
-        bool is_name = json_text_is(r, "name"), is_detail = json_text_is(r, CHROME_DETAIL);
-        uint32_t key = is_name || is_detail ? 0 : key_of_arg(x);
-
-        if (is_name)
-            ev->args_name = json_input_string(r, &x->in);
-        else if (is_detail)
-            ev->detail = json_input_string(r, &x->in);
-        else {
-            json_next(r);
-            if (key)
-                keep_arg(x, key);
-            if (r->token == JSON_NUMBER && key && !ev->value_name) {
-                ev->value = r->number;
-                ev->value_name = key;
-            } else if (r->token != JSON_STRING && r->token != JSON_NUMBER)
-                json_input_rest(r);
-        }
+        if (json_text_is(r, "name"))
+            ev->args_name = read_named_arg(x, "name");
+        else if (json_text_is(r, CHROME_DETAIL))
+            ev->detail = read_named_arg(x, CHROME_DETAIL);
+        else
+            read_arg(x);
     }
 }
 
@@ -141,6 +159,7 @@ static struct event read_event(struct reader *x)
     struct event ev = { 0 };
 
     x->n_args = 0;
+    x->value.n = 0;
     while (json_next_key(r)) {
         if (json_text_is(r, "ph"))
             ev.phase = json_next(r) == JSON_STRING && r->n ? *r->text : 0;
@@ -266,16 +285,35 @@ static void take_name(struct reader *x, const struct event *ev)
     }
 }
 
+/* The label of a counter: its id, followed by the argument if it has several. */
+static uint32_t tags_of_counter(struct reader *x, const struct event *ev, uint32_t argument)
+{
+    const char *id = intern_text_of(&x->in, ev->series), *arg = intern_text_of(&x->in, argument);
+    char *label = mem_printf("%s%s%s", id, *id && *arg ? " " : "", arg);
+    uint32_t tags = *label ? intern_tag(&x->in, 0, TAG_LABEL, label) : 0;
+
+    free(label);
+    return tags;
+}
+
+/* The argument of a counter is its unit; of several, each is a series and becomes a label. */
 static void take_counter(struct reader *x, const struct event *ev)
 {
-    const char *unit = intern_text_of(&x->in, ev->value_name);
-    struct counter c = { .time_ns = nanoseconds(ev->ts), .name = ev->name, .value = ev->value };
+    struct counter c = { .time_ns = nanoseconds(ev->ts), .name = ev->name };
+    bool several = x->value.n > 1 || umap_find(&x->has_series, ev->name);
 
     c.process = ev->pid ? process_of(x, ev->pid) : 0;
-    c.unit = strcmp(unit, "value") == 0 ? 0 : ev->value_name;
-    if (ev->series)
-        c.tags = intern_tag(&x->in, 0, TAG_LABEL, intern_text_of(&x->in, ev->series));
-    sink_counter(x->out, &c);
+    if (several)
+        umap_put(&x->has_series, ev->name, 1);
+    for (size_t i = 0; i < x->value.n; i++) {
+        const struct value *v = &x->value.v[i];
+
+        if (!several && strcmp(intern_text_of(&x->in, v->key), "value") != 0)
+            c.unit = v->key;
+        c.tags = tags_of_counter(x, ev, several ? v->key : 0);
+        c.value = v->number;
+        sink_counter(x->out, &c);
+    }
 }
 
 static void take_event(struct reader *x, const struct event *ev)
@@ -391,6 +429,8 @@ int chrome_import(const struct import_input *in, struct sink *out, struct err *e
     umap_release(&x.track_of);
     umap_release(&x.process_of);
     umap_release(&x.frame_of);
+    umap_release(&x.has_series);
+    vec_release(&x.value);
     json_reader_release(&x.r);
     intern_release(&x.in);
     return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;

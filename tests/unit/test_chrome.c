@@ -1,6 +1,7 @@
-/* test_chrome.c - Chrome traces: the order of calls and the keys of their arguments.
+/* test_chrome.c - Chrome traces: the order of calls, the keys of their arguments, and counters.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/formats.h"
+#include "formats/tags.h"
 #include "profile/profile.h"
 #include "test.h"
 
@@ -84,6 +85,46 @@ TEST(chrome_tells_keys_apart_that_differ_after_a_nul)
     CHECK(key_of(p, 0) != key_of(p, 1));
     CHECK_EQ(key_of(p, 1), key_of(p, 2));
     CHECK(key_of(p, 2) != key_of(p, 3));
+    profile_free(p);
+}
+
+/* "NAME LABEL UNIT VALUE" of each counter. */
+static const char *counters(const struct profile *p)
+{
+    static char text[512];
+    int n = 0;
+
+    text[0] = 0;
+    for (size_t i = 0; i < p->counter.n; i++) {
+        const struct counter *c = &p->counter.v[i];
+
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s '%s' '%s' %g", i ? ", " : "",
+                      profile_string(p, c->name), tags_label(p, c->tags),
+                      profile_string(p, c->unit), c->value);
+    }
+    return text;
+}
+
+TEST(chrome_reads_every_argument_of_a_counter_as_a_series)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"C\",\"name\":\"heap\",\"pid\":1,\"ts\":1,\"args\":{\"used\":5,\"free\":2.5}},"
+        "{\"args\":{\"used\":7,\"name\":1},\"ph\":\"C\",\"name\":\"gpu\",\"id\":\"a\",\"ts\":2},"
+        "{\"ph\":\"C\",\"name\":\"heap\",\"pid\":1,\"ts\":3,\"args\":{\"free\":1}}]");
+
+    CHECK_STR(counters(p), "heap 'used' '' 5, heap 'free' '' 2.5, gpu 'a used' '' 7, "
+                           "gpu 'a name' '' 1, heap 'free' '' 1");
+    profile_free(p);
+}
+
+TEST(chrome_reads_the_argument_of_a_counter_as_its_unit)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"C\",\"name\":\"heap\",\"pid\":1,\"ts\":1,\"args\":{\"bytes\":5,\"why\":\"x\"}},"
+        "{\"ph\":\"C\",\"name\":\"heap\",\"id\":7,\"ts\":2,\"args\":{\"value\":6}},"
+        "{\"ph\":\"C\",\"name\":\"none\",\"ts\":3,\"args\":{}}]");
+
+    CHECK_STR(counters(p), "heap '' 'bytes' 5, heap '7' '' 6");
     profile_free(p);
 }
 
