@@ -57,13 +57,49 @@ struct reader {
     bool cut;
 };
 
-/* A number, or a string, which is mapped to a number above 2^40. */
+/* Whether the string just read is a decimal number, as some writers quote theirs. */
+static bool is_quoted_number(const struct json_reader *r, double *number)
+{
+    char copy[32], *end;
+
+    if (!r->n || r->n >= sizeof copy)
+        return false;
+    memcpy(copy, r->text, r->n);
+    copy[r->n] = 0;
+    if (strspn(copy, "+-.0123456789eE") != r->n)
+        return false;
+    *number = strtod(copy, &end);
+    return end == copy + r->n;
+}
+
+static double read_time(struct reader *x)
+{
+    enum json_token t = json_next(&x->r);
+    double number;
+
+    if (t == JSON_NUMBER)
+        return x->r.number;
+    if (t == JSON_STRING)
+        return is_quoted_number(&x->r, &number) ? number : 0;
+    json_input_rest(&x->r);
+    return 0;
+}
+
+static int64_t id_of_number(double number)
+{
+    return number > -9e15 && number < 9e15 ? (int64_t)number : 0;
+}
+
+/* A number, possibly quoted, or another string, which is mapped to a number above 2^40. */
 static int64_t read_id(struct reader *x)
 {
     enum json_token t = json_next(&x->r);
+    double number;
 
     if (t == JSON_NUMBER)
-        return x->r.number > -9e15 && x->r.number < 9e15 ? (int64_t)x->r.number : 0;
+        return id_of_number(x->r.number);
+    if (t == JSON_STRING && is_quoted_number(&x->r, &number))
+        return id_of_number(number);
     if (t == JSON_STRING)
         return ((int64_t)1 << 40) + (x->r.n ? intern_string(&x->in, x->r.text, x->r.n) : 0);
     json_input_rest(&x->r);
@@ -164,9 +200,9 @@ static struct event read_event(struct reader *x)
         if (json_text_is(r, "ph"))
             ev.phase = json_next(r) == JSON_STRING && r->n ? *r->text : 0;
         else if (json_text_is(r, "ts"))
-            ev.ts = json_read_num(r, 0);
+            ev.ts = read_time(x);
         else if (json_text_is(r, "dur"))
-            ev.dur = json_read_num(r, 0);
+            ev.dur = read_time(x);
         else if (json_text_is(r, "name"))
             ev.name = json_input_string(r, &x->in);
         else if (json_text_is(r, "pid"))

@@ -128,6 +128,37 @@ TEST(chrome_reads_the_argument_of_a_counter_as_its_unit)
     profile_free(p);
 }
 
+TEST(chrome_reads_quoted_numbers_as_numbers)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"X\",\"name\":\"f\",\"pid\":\"12\",\"tid\":\"-3\",\"ts\":\"700\",\"dur\":\"1.5e1\"},"
+        "{\"ph\":\"X\",\"name\":\"g\",\"pid\":12,\"tid\":-3,\"ts\":702.5,\"dur\":2}]");
+
+    CHECK_EQ(p->span.n, 2);
+    CHECK_EQ(p->span.v[0].start_ns, 700000);
+    CHECK_EQ(p->span.v[0].duration_ns, 15000);
+    CHECK_STR(self_times(p), "2000 13000");
+    CHECK_EQ(p->process.n, 1);
+    CHECK_EQ(p->process.v[0].pid, 12);
+    CHECK_EQ(p->thread.n, 1);
+    CHECK_EQ(p->thread.v[0].tid, -3);
+    profile_free(p);
+}
+
+TEST(chrome_numbers_threads_whose_ids_are_not_numbers)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":\"1-2\",\"ts\":1,\"dur\":1},"
+        "{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":\"nan\",\"ts\":1,\"dur\":1},"
+        "{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":\"0x1\",\"ts\":\"inf\",\"dur\":1}]");
+
+    CHECK_EQ(p->thread.n, 3);
+    for (size_t i = 0; i < p->thread.n; i++)
+        CHECK(p->thread.v[i].tid > (int64_t)1 << 40);
+    CHECK_EQ(p->span.v[2].start_ns, 0);
+    profile_free(p);
+}
+
 TEST(chrome_puts_a_counter_into_its_process_if_it_has_one)
 {
     struct profile *p = imported(
