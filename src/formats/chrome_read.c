@@ -419,7 +419,7 @@ static int read_file(struct reader *x, struct err *e)
     if (t == JSON_ARRAY) {
         read_events(x);
         /* A traced program that ends early leaves the array open. */
-        x->cut = r->error && r->at >= r->end && x->events;
+        x->cut = r->error && !r->refused && r->at >= r->end && x->events;
         return x->cut ? 0 : json_failure(r, e);
     }
     while (t == JSON_OBJECT && json_next_key(r)) {

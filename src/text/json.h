@@ -70,6 +70,7 @@ struct json_reader {
     const char *error;     /* NULL if none */
     int depth;
     bool want_comma, want_value;
+    bool refused; /* the error is one of content: json_refuse() */
     uint8_t kinds[JSON_MAX_DEPTH]; /* '{' or '[' of each open level */
     struct buf scratch;    /* for strings with escapes */
 };

@@ -436,6 +436,7 @@ int64_t json_read_i64(struct json_reader *r, int64_t otherwise)
 
 void json_refuse(struct json_reader *r, const char *why)
 {
+    r->refused |= !r->error;
     fail(r, why);
 }
 
@@ -447,6 +448,7 @@ int json_failure(const struct json_reader *r, struct err *e)
         return 0;
     for (const char *s = r->start; s < r->at && (s = memchr(s, '\n', (size_t)(r->at - s))); s++)
         line++;
-    return err_set(e, ERR_FORMAT, "invalid JSON in line %zu, at byte %zu: %s", line,
-                   (size_t)(r->at - r->start), r->error);
+    return err_set(e, ERR_FORMAT, "%sline %zu, at byte %zu: %s",
+                   r->refused ? "" : "invalid JSON in ", line, (size_t)(r->at - r->start),
+                   r->error);
 }

@@ -203,6 +203,24 @@ TEST(json_failure_names_the_line)
     CHECK_EQ(json_failure(&r, &e), -1);
     CHECK(strstr(e.msg, "line 3"));
     CHECK(strstr(e.msg, "byte 7"));
+    json_refuse(&r, "another reason");
+    CHECK_EQ(json_failure(&r, &e), -1);
+    CHECK_STR(e.msg, "invalid JSON in line 3, at byte 7: not a value");
+    json_reader_release(&r);
+}
+
+TEST(json_failure_tells_refused_content_from_invalid_json)
+{
+    struct json_reader r;
+    struct err e = { 0 };
+
+    json_reader_init(&r, "[-1]", 4);
+    json_next(&r);
+    json_next(&r);
+    json_refuse(&r, "a negative number");
+    json_refuse(&r, "another reason");
+    CHECK_EQ(json_failure(&r, &e), -1);
+    CHECK_STR(e.msg, "line 1, at byte 3: a negative number");
     json_reader_release(&r);
 }
 
