@@ -128,6 +128,7 @@ static void print_problems(const struct profile *p, struct out *o)
         { "threads_missed", "%s threads were not recorded from their start" },
         { "python_given_up", "%s Python stacks could not be read" },
         { "dropped", "%s events were dropped because a channel was full" },
+        { "unmatched", "%s calls have no begin or no end in the trace" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(problems); i++) {

@@ -54,6 +54,7 @@ struct reader {
     VEC(struct value) value; /* likewise */
     char command[512];
     uint64_t events, unmatched;
+    uint64_t last_ns; /* the latest time of events other than calls */
     bool cut;
 };
 
@@ -306,6 +307,46 @@ static void end_call(struct reader *x, struct track *t, uint64_t at)
     calls_add(&x->calls, t->id, &c);
 }
 
+static void note_time(struct reader *x, uint64_t at)
+{
+    if (at > x->last_ns)
+        x->last_ns = at;
+}
+
+static uint64_t end_of_trace(const struct reader *x)
+{
+    uint64_t last = x->last_ns;
+
+    for (size_t i = 0; i < x->calls.thread.n; i++)
+        for (size_t k = 0; k < x->calls.thread.v[i].v.n; k++) {
+            const struct call *c = &x->calls.thread.v[i].v.v[k];
+
+            if (c->start_ns + c->duration_ns > last)
+                last = c->start_ns + c->duration_ns;
+        }
+    return last;
+}
+
+/* Calls without an end, as in a trace that was cut off, last until its end. */
+static void end_open_calls(struct reader *x)
+{
+    uint64_t end = 0;
+
+    for (size_t i = 0; i < x->track.n; i++) {
+        struct track *t = &x->track.v[i];
+
+        if (t->open.n && !end)
+            end = end_of_trace(x);
+        /* Callers first: calls.h keeps calls with equal times in order. */
+        for (size_t k = 0; k < t->open.n; k++) {
+            t->open.v[k].duration_ns = end - t->open.v[k].start_ns;
+            calls_add(&x->calls, t->id, &t->open.v[k]);
+        }
+        x->unmatched += t->open.n;
+        vec_clear(&t->open);
+    }
+}
+
 static void take_name(struct reader *x, const struct event *ev)
 {
     const char *what = intern_text_of(&x->in, ev->name);
@@ -367,12 +408,16 @@ static void take_event(struct reader *x, const struct event *ev)
         break;
     case 'B':
         t = track_of(x, ev->pid, ev->tid);
-        vec_push(&t->open, call_of(x, ev));
+        c = call_of(x, ev);
+        note_time(x, c.start_ns);
+        vec_push(&t->open, c);
         break;
     case 'E':
+        note_time(x, nanoseconds(ev->ts));
         end_call(x, track_of(x, ev->pid, ev->tid), nanoseconds(ev->ts));
         break;
     case 'C':
+        note_time(x, nanoseconds(ev->ts));
         take_counter(x, ev);
         break;
     case 'M':
@@ -442,6 +487,8 @@ static void write_facts(struct reader *x)
         sink_meta(x->out, "command", x->command);
     if (x->cut)
         sink_meta(x->out, "file.damage", "the trace is truncated");
+    if (x->unmatched)
+        sink_meta_u64(x->out, "quality.unmatched", x->unmatched);
 }
 
 int chrome_import(const struct import_input *in, struct sink *out, struct err *e)
@@ -455,6 +502,7 @@ int chrome_import(const struct import_input *in, struct sink *out, struct err *e
     if (rc == 0 && !x.events)
         rc = err_set(e, ERR_FORMAT, "the trace has no events");
     if (rc == 0) {
+        end_open_calls(&x);
         write_facts(&x);
         calls_write(&x.calls, &x.in);
     }

@@ -159,6 +159,38 @@ TEST(chrome_numbers_threads_whose_ids_are_not_numbers)
     profile_free(p);
 }
 
+TEST(chrome_ends_open_calls_at_the_end_of_the_trace)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"B\",\"name\":\"A\",\"pid\":1,\"tid\":1,\"ts\":1},"
+        "{\"ph\":\"B\",\"name\":\"B\",\"pid\":1,\"tid\":1,\"ts\":1},"
+        "{\"ph\":\"B\",\"name\":\"C\",\"pid\":1,\"tid\":1,\"ts\":2},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":3,\"ts\":4},"
+        "{\"ph\":\"X\",\"name\":\"other\",\"pid\":1,\"tid\":2,\"ts\":3,\"dur\":8}");
+
+    CHECK_EQ(p->span.n, 4);
+    CHECK_STR(name_of(p, 0), "A");
+    CHECK_STR(name_of(p, 1), "B");
+    CHECK_EQ(p->span.v[0].duration_ns, 10000);
+    CHECK_EQ(p->span.v[1].duration_ns, 10000);
+    CHECK_STR(self_times(p), "2000 8000 8000");
+    CHECK_EQ(profile_meta_number(p, "quality.unmatched", 0), 3);
+    profile_free(p);
+}
+
+TEST(chrome_counts_no_unmatched_calls_in_a_complete_trace)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"B\",\"name\":\"A\",\"pid\":1,\"tid\":1,\"ts\":1},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4},"
+        "{\"ph\":\"C\",\"name\":\"heap\",\"ts\":9,\"args\":{\"bytes\":1}}]");
+
+    CHECK_STR(self_times(p), "3000");
+    CHECK_STR(profile_meta(p, "quality.unmatched"), "");
+    profile_free(p);
+}
+
 TEST(chrome_puts_a_counter_into_its_process_if_it_has_one)
 {
     struct profile *p = imported(
