@@ -33,11 +33,21 @@ struct value { /* an argument that is a number: a series if the event is a count
     double number;
 };
 
+struct mark { /* B or E */
+    struct call call; /* of an E, only the time */
+    bool is_end;
+    size_t number; /* in the order of the file */
+};
+
 struct track {
     uint32_t id; /* of the thread */
     int64_t pid;
     struct thread t;
     VEC(struct call) open; /* B without E so far */
+    uint64_t unmatched;    /* E without B */
+    uint64_t latest_ns;    /* time of the last B or E */
+    bool unsorted;         /* not every B and E is in order of time: read twice */
+    VEC(struct mark) mark; /* of an unsorted track */
 };
 
 struct reader {
@@ -53,9 +63,11 @@ struct reader {
     uint32_t n_args;
     VEC(struct value) value; /* likewise */
     char command[512];
-    uint64_t events, unmatched;
+    uint64_t events;
     uint64_t last_ns; /* the latest time of events other than calls */
     bool cut;
+    bool unsorted; /* a track is */
+    bool again;    /* reading for the second time, for the unsorted tracks */
 };
 
 /* Whether the string just read is a decimal number, as some writers quote theirs. */
@@ -294,12 +306,19 @@ static struct call call_of(struct reader *x, const struct event *ev)
                           .detail = ev->detail, .tags = tags_of_call(x) };
 }
 
+static void check_order(struct reader *x, struct track *t, uint64_t at)
+{
+    if (at < t->latest_ns)
+        t->unsorted = x->unsorted = true;
+    t->latest_ns = at;
+}
+
 static void end_call(struct reader *x, struct track *t, uint64_t at)
 {
     struct call c;
 
     if (!t->open.n) {
-        x->unmatched++;
+        t->unmatched++;
         return;
     }
     c = t->open.v[--t->open.n];
@@ -342,7 +361,7 @@ static void end_open_calls(struct reader *x)
             t->open.v[k].duration_ns = end - t->open.v[k].start_ns;
             calls_add(&x->calls, t->id, &t->open.v[k]);
         }
-        x->unmatched += t->open.n;
+        t->unmatched += t->open.n;
         vec_clear(&t->open);
     }
 }
@@ -410,11 +429,14 @@ static void take_event(struct reader *x, const struct event *ev)
         t = track_of(x, ev->pid, ev->tid);
         c = call_of(x, ev);
         note_time(x, c.start_ns);
+        check_order(x, t, c.start_ns);
         vec_push(&t->open, c);
         break;
     case 'E':
+        t = track_of(x, ev->pid, ev->tid);
         note_time(x, nanoseconds(ev->ts));
-        end_call(x, track_of(x, ev->pid, ev->tid), nanoseconds(ev->ts));
+        check_order(x, t, nanoseconds(ev->ts));
+        end_call(x, t, nanoseconds(ev->ts));
         break;
     case 'C':
         note_time(x, nanoseconds(ev->ts));
@@ -428,6 +450,24 @@ static void take_event(struct reader *x, const struct event *ev)
     }
 }
 
+/* In the second pass: collect the events of unsorted tracks. */
+static void take_again(struct reader *x, const struct event *ev)
+{
+    struct track *t;
+    struct call c;
+
+    if (!ev->phase || !strchr("XiIBE", ev->phase))
+        return;
+    t = track_of(x, ev->pid, ev->tid);
+    if (!t->unsorted)
+        return;
+    c = call_of(x, ev);
+    if (ev->phase == 'B' || ev->phase == 'E')
+        vec_push(&t->mark, ((struct mark){ c, ev->phase == 'E', t->mark.n }));
+    else
+        calls_add(&x->calls, t->id, &c);
+}
+
 static void read_events(struct reader *x)
 {
     while (json_next(&x->r) == JSON_OBJECT) {
@@ -438,7 +478,10 @@ static void read_events(struct reader *x)
         if (x->r.error)
             return;
         x->events++;
-        take_event(x, &ev);
+        if (x->again)
+            take_again(x, &ev);
+        else
+            take_event(x, &ev);
     }
 }
 
@@ -480,15 +523,69 @@ static int read_file(struct reader *x, struct err *e)
     return json_failure(r, e);
 }
 
+static int by_time(const void *a, const void *b)
+{
+    const struct mark *x = a, *y = b;
+
+    if (x->call.start_ns != y->call.start_ns)
+        return x->call.start_ns < y->call.start_ns ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void match_marks(struct reader *x, struct track *t)
+{
+    if (t->mark.n)
+        qsort(t->mark.v, t->mark.n, sizeof *t->mark.v, by_time);
+    for (size_t i = 0; i < t->mark.n; i++) {
+        const struct mark *m = &t->mark.v[i];
+
+        if (m->is_end)
+            end_call(x, t, m->call.start_ns);
+        else
+            vec_push(&t->open, m->call);
+    }
+}
+
+static void forget_calls(struct reader *x, struct track *t)
+{
+    t->unmatched = 0;
+    vec_clear(&t->open);
+    if (t->id < x->calls.thread.n)
+        vec_clear(&x->calls.thread.v[t->id].v);
+}
+
+/* Writers of B and E ought to sort them by time.  For one that does not, read the file again
+ * instead of keeping every event of every file until its end. */
+static int read_unsorted(struct reader *x, const struct import_input *in, struct err *e)
+{
+    int rc;
+
+    for (size_t i = 0; i < x->track.n; i++)
+        if (x->track.v[i].unsorted)
+            forget_calls(x, &x->track.v[i]);
+    x->again = true;
+    json_reader_release(&x->r);
+    json_reader_init(&x->r, (const char *)in->data, in->size);
+    rc = read_file(x, e);
+    for (size_t i = 0; i < x->track.n; i++)
+        if (x->track.v[i].unsorted)
+            match_marks(x, &x->track.v[i]);
+    return rc;
+}
+
 static void write_facts(struct reader *x)
 {
+    uint64_t unmatched = 0;
+
+    for (size_t i = 0; i < x->track.n; i++)
+        unmatched += x->track.v[i].unmatched;
     sink_meta(x->out, "producer", "trace events");
     if (x->command[0])
         sink_meta(x->out, "command", x->command);
     if (x->cut)
         sink_meta(x->out, "file.damage", "the trace is truncated");
-    if (x->unmatched)
-        sink_meta_u64(x->out, "quality.unmatched", x->unmatched);
+    if (unmatched)
+        sink_meta_u64(x->out, "quality.unmatched", unmatched);
 }
 
 int chrome_import(const struct import_input *in, struct sink *out, struct err *e)
@@ -499,6 +596,8 @@ int chrome_import(const struct import_input *in, struct sink *out, struct err *e
     intern_init(&x.in, out);
     json_reader_init(&x.r, (const char *)in->data, in->size);
     rc = read_file(&x, e);
+    if (rc == 0 && x.unsorted)
+        rc = read_unsorted(&x, in, e);
     if (rc == 0 && !x.events)
         rc = err_set(e, ERR_FORMAT, "the trace has no events");
     if (rc == 0) {
@@ -506,8 +605,10 @@ int chrome_import(const struct import_input *in, struct sink *out, struct err *e
         write_facts(&x);
         calls_write(&x.calls, &x.in);
     }
-    for (size_t i = 0; i < x.track.n; i++)
+    for (size_t i = 0; i < x.track.n; i++) {
         vec_release(&x.track.v[i].open);
+        vec_release(&x.track.v[i].mark);
+    }
     vec_release(&x.track);
     calls_release(&x.calls);
     umap_release(&x.track_of);

@@ -191,6 +191,50 @@ TEST(chrome_counts_no_unmatched_calls_in_a_complete_trace)
     profile_free(p);
 }
 
+/* As viewers do.  The thread's other calls and the other threads stay as they are. */
+TEST(chrome_sorts_begins_and_ends_by_time)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":60},"
+        "{\"ph\":\"B\",\"name\":\"A\",\"pid\":1,\"tid\":1,\"ts\":0},"
+        "{\"ph\":\"X\",\"name\":\"X\",\"pid\":1,\"tid\":1,\"ts\":20,\"dur\":5},"
+        "{\"ph\":\"B\",\"name\":\"B\",\"pid\":1,\"tid\":1,\"ts\":10},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":100},"
+        "{\"ph\":\"C\",\"name\":\"n\",\"ts\":1,\"args\":{\"value\":1}},"
+        "{\"ph\":\"X\",\"name\":\"Y\",\"pid\":1,\"tid\":3,\"ts\":20,\"dur\":7},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":50},"
+        "{\"ph\":\"B\",\"name\":\"C\",\"pid\":1,\"tid\":2,\"ts\":30}]");
+
+    CHECK_EQ(p->span.n, 5);
+    CHECK_EQ(p->sample.n, 5);
+    CHECK_EQ(p->counter.n, 1);
+    CHECK_STR(name_of(p, 0), "C");
+    CHECK_EQ(p->span.v[0].duration_ns, 30000);
+    CHECK_STR(name_of(p, 1), "A");
+    CHECK_EQ(p->span.v[1].duration_ns, 100000);
+    CHECK_STR(name_of(p, 2), "B");
+    CHECK_EQ(p->span.v[2].duration_ns, 40000);
+    CHECK_STR(self_times(p), "30000 5000 35000 60000 7000");
+    CHECK_STR(profile_meta(p, "quality.unmatched"), "");
+    profile_free(p);
+}
+
+TEST(chrome_sorts_begins_and_ends_of_equal_time_in_the_order_of_the_file)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"B\",\"name\":\"late\",\"pid\":1,\"tid\":1,\"ts\":9},"
+        "{\"ph\":\"B\",\"name\":\"A\",\"pid\":1,\"tid\":1,\"ts\":1},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":5},"
+        "{\"ph\":\"B\",\"name\":\"B\",\"pid\":1,\"tid\":1,\"ts\":5},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":8},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":10}");
+
+    CHECK_EQ(p->span.n, 3);
+    CHECK_STR(self_times(p), "4000 3000 1000");
+    CHECK_STR(profile_meta(p, "quality.unmatched"), "");
+    profile_free(p);
+}
+
 TEST(chrome_puts_a_counter_into_its_process_if_it_has_one)
 {
     struct profile *p = imported(
