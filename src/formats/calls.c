@@ -22,7 +22,7 @@ static bool starts_before(const struct call *x, const struct call *y)
     return x->start_ns != y->start_ns ? x->start_ns < y->start_ns : x->duration_ns > y->duration_ns;
 }
 
-void calls_add(struct calls *c, uint32_t thread, const struct call *call)
+size_t calls_add(struct calls *c, uint32_t thread, const struct call *call)
 {
     struct calls_of_thread *t;
 
@@ -32,6 +32,16 @@ void calls_add(struct calls *c, uint32_t thread, const struct call *call)
     if (t->v.n && starts_before(call, &t->v.v[t->v.n - 1]))
         t->unsorted = true;
     vec_push(&t->v, *call);
+    return t->v.n - 1;
+}
+
+void calls_end(struct calls *c, uint32_t thread, size_t call, uint64_t end_ns)
+{
+    struct calls_of_thread *t = &c->thread.v[thread];
+    struct call *x = &t->v.v[call];
+
+    x->duration_ns = end_ns > x->start_ns ? end_ns - x->start_ns : 0;
+    t->unsorted |= call + 1 < t->v.n && starts_before(x + 1, x);
 }
 
 struct numbered { /* qsort is not stable; the number keeps equal calls in order */

@@ -6,6 +6,8 @@
 
 #include "profile/intern.h"
 
+#define CALL_OPEN UINT64_MAX /* the duration of a call that has not ended */
+
 struct call {
     uint64_t start_ns, duration_ns;
     uint32_t frame, name, detail, tags; /* ids; name and detail are strings */
@@ -18,7 +20,10 @@ struct calls {
     }) thread; /* by id */
 };
 
-void calls_add(struct calls *c, uint32_t thread, const struct call *call);
+/* Returns the index of the call among those of its thread. */
+size_t calls_add(struct calls *c, uint32_t thread, const struct call *call);
+/* Set the duration of a call that was added as open; every one must end before calls_write(). */
+void calls_end(struct calls *c, uint32_t thread, size_t call, uint64_t end_ns);
 
 /* Sort and nest the calls and write everything to IN's sink.  Of calls with equal times, the first
  * is the caller.  For the sums, a call that outlasts its caller ends with the caller. */

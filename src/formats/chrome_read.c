@@ -43,7 +43,7 @@ struct track {
     uint32_t id; /* of the thread */
     int64_t pid;
     struct thread t;
-    VEC(struct call) open; /* B without E so far */
+    VEC(size_t) open;      /* B without E so far: indices of calls */
     uint64_t unmatched;    /* E without B */
     uint64_t latest_ns;    /* time of the last B or E */
     bool unsorted;         /* not every B and E is in order of time: read twice */
@@ -313,17 +313,19 @@ static void check_order(struct reader *x, struct track *t, uint64_t at)
     t->latest_ns = at;
 }
 
+/* Add the call now and not at its end, so that of calls with equal times the caller is first. */
+static void begin_call(struct reader *x, struct track *t, struct call c)
+{
+    c.duration_ns = CALL_OPEN;
+    vec_push(&t->open, calls_add(&x->calls, t->id, &c));
+}
+
 static void end_call(struct reader *x, struct track *t, uint64_t at)
 {
-    struct call c;
-
-    if (!t->open.n) {
+    if (t->open.n)
+        calls_end(&x->calls, t->id, t->open.v[--t->open.n], at);
+    else
         t->unmatched++;
-        return;
-    }
-    c = t->open.v[--t->open.n];
-    c.duration_ns = at > c.start_ns ? at - c.start_ns : 0;
-    calls_add(&x->calls, t->id, &c);
 }
 
 static void note_time(struct reader *x, uint64_t at)
@@ -340,7 +342,7 @@ static uint64_t end_of_trace(const struct reader *x)
         for (size_t k = 0; k < x->calls.thread.v[i].v.n; k++) {
             const struct call *c = &x->calls.thread.v[i].v.v[k];
 
-            if (c->start_ns + c->duration_ns > last)
+            if (c->duration_ns != CALL_OPEN && c->start_ns + c->duration_ns > last)
                 last = c->start_ns + c->duration_ns;
         }
     return last;
@@ -356,13 +358,9 @@ static void end_open_calls(struct reader *x)
 
         if (t->open.n && !end)
             end = end_of_trace(x);
-        /* Callers first: calls.h keeps calls with equal times in order. */
-        for (size_t k = 0; k < t->open.n; k++) {
-            t->open.v[k].duration_ns = end - t->open.v[k].start_ns;
-            calls_add(&x->calls, t->id, &t->open.v[k]);
-        }
         t->unmatched += t->open.n;
-        vec_clear(&t->open);
+        while (t->open.n)
+            end_call(x, t, end);
     }
 }
 
@@ -430,7 +428,7 @@ static void take_event(struct reader *x, const struct event *ev)
         c = call_of(x, ev);
         note_time(x, c.start_ns);
         check_order(x, t, c.start_ns);
-        vec_push(&t->open, c);
+        begin_call(x, t, c);
         break;
     case 'E':
         t = track_of(x, ev->pid, ev->tid);
@@ -542,7 +540,7 @@ static void match_marks(struct reader *x, struct track *t)
         if (m->is_end)
             end_call(x, t, m->call.start_ns);
         else
-            vec_push(&t->open, m->call);
+            begin_call(x, t, m->call);
     }
 }
 

@@ -235,6 +235,42 @@ TEST(chrome_sorts_begins_and_ends_of_equal_time_in_the_order_of_the_file)
     profile_free(p);
 }
 
+/* Clocks with a coarse resolution give a caller and its callee the same times. */
+TEST(chrome_nests_begins_and_ends_of_equal_times_in_the_order_of_the_file)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"B\",\"name\":\"outer\",\"pid\":1,\"tid\":1,\"ts\":1},"
+        "{\"ph\":\"B\",\"name\":\"inner\",\"pid\":1,\"tid\":1,\"ts\":1},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4}]");
+
+    CHECK_EQ(p->span.n, 2);
+    CHECK_STR(name_of(p, 0), "outer");
+    CHECK_STR(name_of(p, 1), "inner");
+    CHECK_EQ(p->stack.v[p->span.v[1].stack - 1].parent, p->span.v[0].stack);
+    CHECK_STR(self_times(p), "3000");
+    profile_free(p);
+}
+
+/* A complete event that begins with a pair but lasts longer is its caller, in either order. */
+TEST(chrome_nests_pairs_and_complete_events_of_equal_start_by_duration)
+{
+    static const char *const order[] = {
+        "[{\"ph\":\"B\",\"name\":\"pair\",\"ts\":1},"
+        "{\"ph\":\"X\",\"name\":\"whole\",\"ts\":1,\"dur\":9},{\"ph\":\"E\",\"ts\":4}]",
+        "[{\"ph\":\"X\",\"name\":\"whole\",\"ts\":1,\"dur\":9},"
+        "{\"ph\":\"B\",\"name\":\"pair\",\"ts\":1},{\"ph\":\"E\",\"ts\":4}]",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+        struct profile *p = imported(order[i]);
+
+        CHECK_STR(name_of(p, 0), "whole");
+        CHECK_STR(self_times(p), "3000 6000");
+        profile_free(p);
+    }
+}
+
 TEST(chrome_puts_a_counter_into_its_process_if_it_has_one)
 {
     struct profile *p = imported(
