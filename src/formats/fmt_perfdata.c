@@ -9,7 +9,11 @@ struct importer {
     struct perf_file file;
     struct intern in;
     struct perf_engine engine;
+    uint64_t lost_in_rings; /* sum of the LOST records */
+    bool has_totals;        /* perf wrote the numbers of lost samples at the end */
 };
+
+enum { FILTERED = 1 << 15 }; /* misc of LOST_SAMPLES: a BPF program rejected these samples */
 
 static void add_thread_map(struct importer *im, struct cursor c)
 {
@@ -34,6 +38,26 @@ static void look_for_kernel(struct importer *im, const struct perf_raw *raw)
         (raw->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
         perf_decode(&im->engine.attrs, raw, &r))
         perfdata_host_map_kernel(&im->file, &r);
+}
+
+/* Since 6.1 perf ends a recording with the losses of each event, at time 0.  They repeat those of
+ * the LOST records, whose ids name the event that found room again, not the one that lost.  Other
+ * LOST_SAMPLES are written by the kernel for losses of the hardware. */
+static void take_loss(struct importer *im, const struct perf_raw *raw)
+{
+    struct perf_record r;
+
+    if (!perf_decode(&im->engine.attrs, raw, &r))
+        return;
+    if (raw->type == PERF_RECORD_LOST)
+        im->lost_in_rings += r.lost;
+    else if (!perf_decode_time(&im->engine.attrs, raw))
+        im->has_totals = true;
+}
+
+static bool is_loss(const struct perf_raw *raw)
+{
+    return raw->type == PERF_RECORD_LOST || raw->type == PERF_RECORD_LOST_SAMPLES;
 }
 
 /* Process records that describe the file at once; queue the others in time order. */
@@ -64,7 +88,11 @@ static void take_record(struct importer *im, const struct perf_raw *raw)
         perf_order_round(&im->engine.queue);
         break;
     default:
+        if (raw->type == PERF_RECORD_LOST_SAMPLES && raw->misc & FILTERED)
+            break;
         look_for_kernel(im, raw);
+        if (is_loss(raw))
+            take_loss(im, raw);
         if (raw->type < PERFDATA_ATTR)
             perf_engine_add(&im->engine, raw);
     }
@@ -85,6 +113,8 @@ static int read_records(struct importer *im, const struct import_input *in, bool
     }
     *cut = stream.cut || im->file.cut;
     perf_engine_finish(&im->engine, im->engine.queue.newest_ns);
+    if (im->has_totals && im->engine.counts.lost >= im->lost_in_rings)
+        im->engine.counts.lost -= im->lost_in_rings;
     perfdata_stream_release(&stream);
     return rc;
 }

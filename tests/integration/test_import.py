@@ -160,6 +160,21 @@ class PerfData(Case):
         self.assertEqual(meta["quality.throttled"], "1")
         self.assertEqual(meta["command"], "perf record")
 
+    def test_losses_that_perf_repeats_at_the_end_count_once(self):
+        """A full ring reports its losses under the id of any event; perf adds them up per event."""
+        path = self.dir / "x.data"
+        for totals, lost in (((), 15), ((11, 6), 20), ((11,), 14)):
+            r = make_perfdata.usual(make_perfdata.Recording())
+            r.add(2, make_perfdata.u64(100, 7), time=30)
+            r.add(2, make_perfdata.u64(100, 5), time=31)
+            r.add(13, make_perfdata.u64(3), time=32)         # lost by the hardware
+            for n in totals:
+                r.add(13, make_perfdata.u64(n))
+            r.add(13, make_perfdata.u64(1000), misc=1 << 15)  # rejected by a filter
+            for form in ("file", "pipe"):
+                path.write_bytes(getattr(r, form)())
+                self.assertEqual(everything(path)["meta"]["quality.lost"], str(lost), (totals, form))
+
     def test_the_machine_type_is_recorded(self):
         """Without it, code of another machine would be disassembled as code of this one."""
         path = self.dir / "x.data"
