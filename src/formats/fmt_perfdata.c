@@ -6,10 +6,12 @@
 #include "formats/perfdata.h"
 
 struct importer {
+    const struct import_input *input;
     struct perf_file file;
     struct intern in;
     struct perf_engine engine;
     uint64_t lost_in_rings; /* sum of the LOST records */
+    bool has_metrics;
     bool has_totals;        /* perf wrote the numbers of lost samples at the end */
 };
 
@@ -60,6 +62,40 @@ static bool is_loss(const struct perf_raw *raw)
     return raw->type == PERF_RECORD_LOST || raw->type == PERF_RECORD_LOST_SAMPLES;
 }
 
+/* Whether some event may have samples but none was found yet. */
+static bool lacks_samples(const struct importer *im)
+{
+    for (size_t i = 0; i < im->engine.attrs.v.n; i++) {
+        const struct perf_attr *a = im->engine.attrs.v.v[i];
+
+        if (!a->expected && (a->type != PERF_TYPE_SOFTWARE || a->config != PERF_COUNT_SW_DUMMY))
+            return true;
+    }
+    return false;
+}
+
+/* The order of metrics is that of the events, and events without samples have none.  Read ahead
+ * to find the others, usually not far. */
+static void define_metrics(struct importer *im)
+{
+    struct perf_attrs *attrs = &im->engine.attrs;
+    struct perf_stream ahead;
+    struct perf_raw raw;
+    size_t dropped = 0;
+    bool more = lacks_samples(im);
+
+    perfdata_stream_init(&ahead, im->file.data);
+    while (more && perfdata_stream_next(&ahead, &raw, NULL) > 0) {
+        if (perf_engine_expect(&im->engine, &raw))
+            more = lacks_samples(im);
+        pages_drop(im->input, ahead.raw.p, &dropped);
+    }
+    perfdata_stream_release(&ahead);
+    for (size_t i = 0; i < attrs->v.n; i++)
+        if (attrs->v.v[i]->expected)
+            perf_engine_metric(&im->engine, attrs->v.v[i]);
+}
+
 /* Process records that describe the file at once; queue the others in time order. */
 static void take_record(struct importer *im, const struct perf_raw *raw)
 {
@@ -90,6 +126,10 @@ static void take_record(struct importer *im, const struct perf_raw *raw)
     default:
         if (raw->type == PERF_RECORD_LOST_SAMPLES && raw->misc & FILTERED)
             break;
+        if (!im->has_metrics && raw->type < PERFDATA_ATTR) { /* a pipe has described its events */
+            define_metrics(im);
+            im->has_metrics = true;
+        }
         look_for_kernel(im, raw);
         if (is_loss(raw))
             take_loss(im, raw);
@@ -98,8 +138,7 @@ static void take_record(struct importer *im, const struct perf_raw *raw)
     }
 }
 
-static int read_records(struct importer *im, const struct import_input *in, bool *cut,
-                        struct err *e)
+static int read_records(struct importer *im, bool *cut, struct err *e)
 {
     size_t dropped = 0;
     struct perf_stream stream;
@@ -109,7 +148,7 @@ static int read_records(struct importer *im, const struct import_input *in, bool
     perfdata_stream_init(&stream, im->file.data);
     while ((rc = perfdata_stream_next(&stream, &raw, e)) > 0) {
         take_record(im, &raw);
-        pages_drop(in, stream.raw.p, &dropped);
+        pages_drop(im->input, stream.raw.p, &dropped);
     }
     *cut = stream.cut || im->file.cut;
     perf_engine_finish(&im->engine, im->engine.queue.newest_ns);
@@ -155,7 +194,7 @@ static void name_frames(struct importer *im)
 
 static int import(const struct import_input *in, struct sink *out, struct err *e)
 {
-    struct importer im = { 0 };
+    struct importer im = { .input = in };
     bool cut = false;
     int rc;
 
@@ -163,7 +202,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     perf_engine_init(&im.engine, &im.in, &perfdata_host);
     rc = perfdata_open(&im.file, &im.engine, in->data, in->size, e);
     if (rc == 0)
-        rc = read_records(&im, in, &cut, e);
+        rc = read_records(&im, &cut, e);
     if (rc == 0 && !im.engine.counts.samples)
         rc = err_set(e, ERR_FORMAT, "perf.data has no samples");
     if (rc == 0) {

@@ -165,22 +165,69 @@ static bool is_group(const struct perf_record *r)
     return r->read.n && (r->attr->read_format & needed) == needed;
 }
 
-/* The sample of the leader contains the values of all events in its group. */
-static void write_group(struct perf_engine *e, const struct perf_record *r, struct sample out)
+struct group_value {
+    uint64_t value, id;
+    struct perf_attr *attr;
+};
+
+/* Get the next value of an event that is known, from word *AT on; *AT starts at 0. */
+static bool next_value(struct perf_engine *e, const struct perf_record *r, size_t *at,
+                       struct group_value *v)
 {
     uint64_t format = r->attr->read_format;
     size_t each = format & PERF_FORMAT_LOST ? 3 : 2;
-    size_t at = 1 + (size_t)!!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
-                !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
 
-    for (; at + each <= r->read.n; at += each) {
-        uint64_t value = perf_word(&r->read, at), id = perf_word(&r->read, at + 1);
+    if (!*at)
+        *at = 1 + (size_t)!!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+              !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+    for (; *at + each <= r->read.n; *at += each) {
+        uint64_t id = perf_word(&r->read, *at + 1);
         uint32_t attr = umap_find(&e->attrs.of_id, id);
-        uint64_t weight = attr ? grown(e, id, value) : 0;
+
+        if (!attr)
+            continue;
+        *v = (struct group_value){ perf_word(&r->read, *at), id, e->attrs.v.v[attr - 1] };
+        *at += each;
+        return true;
+    }
+    return false;
+}
+
+/* The sample of the leader contains the values of all events in its group. */
+static void write_group(struct perf_engine *e, const struct perf_record *r, struct sample out)
+{
+    struct group_value v;
+
+    for (size_t at = 0; next_value(e, r, &at, &v);) {
+        uint64_t weight = grown(e, v.id, v.value);
 
         if (weight)
-            write_sample(e, r, e->attrs.v.v[attr - 1], out, weight);
+            write_sample(e, r, v.attr, out, weight);
     }
+}
+
+static bool expect(struct perf_attr *a)
+{
+    bool is_new = !a->expected;
+
+    a->expected = true;
+    return is_new;
+}
+
+bool perf_engine_expect(struct perf_engine *e, const struct perf_raw *raw)
+{
+    struct group_value v;
+    struct perf_record r;
+    bool is_new = false;
+
+    if (raw->type != PERF_RECORD_SAMPLE || !perf_decode(&e->attrs, raw, &r) || r.attr->no_metric)
+        return false;
+    if (!is_group(&r))
+        return expect(r.attr);
+    for (size_t at = 0; next_value(e, &r, &at, &v);)
+        if (v.value)
+            is_new |= expect(v.attr);
+    return is_new;
 }
 
 static void take_sample(struct perf_engine *e, const struct perf_record *r)

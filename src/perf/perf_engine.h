@@ -56,6 +56,8 @@ uint32_t perf_engine_attr(struct perf_engine *e, const struct perf_attr *a);
 void perf_engine_id(struct perf_engine *e, uint64_t id, uint32_t number);
 /* Return its metric in the sink; defines it if necessary. */
 uint32_t perf_engine_metric(struct perf_engine *e, struct perf_attr *a);
+/* Mark the events whose samples RAW will give; true when one was not marked yet. */
+bool perf_engine_expect(struct perf_engine *e, const struct perf_raw *raw);
 
 void perf_engine_add(struct perf_engine *e, const struct perf_raw *raw);
 void perf_engine_until(struct perf_engine *e, uint64_t until_ns);

@@ -29,6 +29,7 @@ struct perf_attr { /* an event: the layout of its records, and its metric */
     bool is_clock;     /* the period is nanoseconds */
     bool at_switch;    /* samples are taken when a thread leaves its CPU and show why it waits */
     bool no_metric;    /* samples are used for nothing else */
+    bool expected;     /* the source is known to have samples of it */
     const char *name;  /* must outlive the engine, like */
     const char *unit;  /* of the period; NULL: "ns" for a clock, else "events" */
     uint32_t metric;   /* id in the sink, 0 until first used */

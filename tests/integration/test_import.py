@@ -151,6 +151,38 @@ class PerfData(Case):
             path.write_bytes(data)
             self.assertTrue(report(path)["damage"], name)
 
+    def check_metrics(self, r, want):
+        path = self.dir / "x.data"
+        squeezed = make_perfdata.packed(r.stream(), 81, 137) or r.stream()
+        for form, data in (("file", r.file()), ("pipe", r.pipe()), ("packed", r.file(squeezed))):
+            path.write_bytes(data)
+            with self.subTest(form=form):
+                self.assertEqual([m["name"] for m in everything(path)["metrics"]], want)
+
+    def test_metrics_have_the_order_of_the_events(self):
+        m = make_perfdata
+        r = m.Recording((m.CPU_CLOCK, m.CYCLES, m.FAULTS, m.TRACE), m.BASE | m.CALLCHAIN | m.ID)
+        r.name("prog")
+        r.map()
+        r.add(14, b"", 1 << 13, time=5)
+        r.add(14, b"", 0, time=7)
+        for i, event in enumerate((3, 2, 0, 2)):  # none of event 1
+            r.sample([m.LEAF, m.ROOT], event, time=10 + i)
+            r.round()
+        self.check_metrics(r, ["cpu", "page-faults", "sched:sched_switch", "wait"])
+
+    def test_metrics_of_a_group_have_the_order_of_the_events(self):
+        m = make_perfdata
+        r = m.Recording((m.CYCLES, m.FAULTS, m.TRACE), m.BASE | m.CALLCHAIN | m.READ | m.IDENTIFIER,
+                        read_format=12)
+        r.name("prog")
+        r.map()
+        for i, values in enumerate(((0, 0, 3), (0, 0, 4), (5, 0, 4))):
+            r.sample([m.LEAF, m.ROOT], time=10 + i,
+                     values=[(r.id_of(k), v) for k, v in enumerate(values)])
+            r.round()
+        self.check_metrics(r, ["cycles", "sched:sched_switch"])
+
     def test_losses_are_reported(self):
         data = {n: d for n, d, _ in make_perfdata.by_records()}["records-others-file"]
         path = self.dir / "x.data"

@@ -638,8 +638,10 @@ static void record_rings(const struct pb *b, const char *path, uint64_t stop_ns)
     size_t at = 0;
 
     start(&r, store_writer_sink(w));
-    for (size_t i = 0; i < r.b.n_attrs; i++)
+    for (size_t i = 0; i < r.b.n_attrs; i++) {
         *r.e.attrs.v.v[i] = b->attr[i];
+        perf_engine_metric(&r.e, r.e.attrs.v.v[i]); /* as a session does */
+    }
     for (uint64_t now = 1000000; at < b->record.n; now += 700000) { /* advance the clock */
         size_t to = at;
 

@@ -1066,6 +1066,30 @@ TEST(perf_engine_passes_over_the_losses_of_a_group)
     finish(&r);
 }
 
+TEST(perf_engine_expects_samples_of_the_events_of_a_group_that_occurred)
+{
+    struct run r;
+    uint64_t words[6] = { 100, 2, 0, 100, 7, 101 }; /* id of the leader, two values with ids */
+    struct perf_raw raw = { .type = PERF_RECORD_SAMPLE, .body = cursor_of(words, sizeof words) };
+    struct perf_raw other = { .type = PERF_RECORD_COMM, .body = raw.body };
+
+    start(&r);
+    pb_attrs(&r.b, &r.e);
+    for (size_t i = 0; i < 2; i++) {
+        r.e.attrs.v.v[i]->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_READ;
+        r.e.attrs.v.v[i]->read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+    }
+    CHECK(!perf_engine_expect(&r.e, &other));
+    CHECK(perf_engine_expect(&r.e, &raw));
+    CHECK(!perf_engine_expect(&r.e, &raw));
+    CHECK(!r.e.attrs.v.v[0]->expected && r.e.attrs.v.v[1]->expected);
+    words[2] = 1;
+    CHECK(perf_engine_expect(&r.e, &raw));
+    CHECK(r.e.attrs.v.v[0]->expected);
+    CHECK_EQ(r.profile->sample.n + r.profile->metric.n, 0);
+    finish(&r);
+}
+
 TEST(perf_engine_counts_a_sample_without_a_period_as_one)
 {
     struct run r;
