@@ -37,7 +37,8 @@ struct importer {
     VEC(struct scan_text) text;
     struct umap thread_of, process_of, metric_of;
     VEC(uint32_t) frame;           /* of the current sample, leaf first */
-    VEC(struct scan_text) inlined; /* lines before the frame they were inlined into */
+    VEC(struct scan_text) inlined; /* lines before the frame they were inlined into, */
+    struct scan_text inlined_at;   /* and their common address */
     struct sample m;
     bool in_sample, has_clock_metric;
     uint64_t samples;
@@ -180,7 +181,6 @@ static bool read_bare_head(struct scan_text line, struct scan_text rest, struct 
 
 struct parts { /* of a frame's line, after the address */
     struct scan_text symbol, module;
-    bool inlined;
 };
 
 /* Position of the opening bracket that matches the last character of T; 0 when there is none. */
@@ -210,7 +210,6 @@ static struct parts parse_parts(struct scan_text t)
     if (at) {
         p.module = scan_of(t.s + at + 1, t.n - at - 2);
         p.symbol = scan_of(t.s, at - 1);
-        p.inlined = scan_is(p.module, "inlined");
     }
     for (size_t i = p.symbol.n; i > 3; i--)
         if (memcmp(p.symbol.s + i - 3, "+0x", 3) == 0) {
@@ -222,7 +221,7 @@ static struct parts parse_parts(struct scan_text t)
 
 static uint32_t module_of(struct importer *im, struct scan_text path)
 {
-    if (!path.n || scan_is(path, "[unknown]"))
+    if (!path.n || scan_is(path, "[unknown]") || scan_is(path, "inlined"))
         return 0;
     if (scan_starts(path, "[kernel")) /* "[kernel.kallsyms]" */
         path = scan_of("[kernel]", 8);
@@ -277,29 +276,57 @@ static uint32_t frame_of(struct importer *im, struct scan_text key, struct scan_
     return id;
 }
 
-static void take_frame(struct importer *im, struct scan_text text)
+/* TEXT ends the frame that the inlined lines began. */
+static void add_frame(struct importer *im, struct scan_text text)
 {
-    static const char mark[] = "(inlined)";
-    struct scan_text key = text;
+    const char *begin = im->inlined.n ? im->inlined.v[0].s : text.s;
+    struct scan_text key = scan_of(begin, (size_t)(text.s + text.n - begin));
 
-    if (text.n > sizeof mark && memcmp(text.s + text.n - sizeof mark + 1, mark,
-                                       sizeof mark - 1) == 0) {
-        vec_push(&im->inlined, text);
-        return;
-    }
-    if (im->inlined.n)
-        key = scan_of(im->inlined.v[0].s, (size_t)(text.s + text.n - im->inlined.v[0].s));
     vec_push(&im->frame, frame_of(im, key, text));
     vec_clear(&im->inlined);
 }
 
+/* For code whose symbol is that of an inlined function, perf prints no line with a module: the
+ * inlined lines are a frame. */
+static void end_inlined(struct importer *im)
+{
+    if (im->inlined.n)
+        add_frame(im, im->inlined.v[--im->inlined.n]);
+}
+
+static bool is_inlined(struct scan_text t)
+{
+    static const char mark[] = "(inlined)";
+    const size_t n = sizeof mark - 1;
+
+    return t.n > n && memcmp(t.s + t.n - n, mark, n) == 0;
+}
+
+/* Inlined calls have the address of the frame they were inlined into. */
+static void take_frame(struct importer *im, struct scan_text address, struct scan_text text)
+{
+    if (im->inlined.n && (im->inlined_at.n != address.n ||
+                          memcmp(im->inlined_at.s, address.s, address.n) != 0))
+        end_inlined(im);
+    if (is_inlined(text)) {
+        vec_push(&im->inlined, text);
+        im->inlined_at = address;
+    } else {
+        add_frame(im, text);
+    }
+}
+
 static void frame_line(struct importer *im, struct scan_text line)
 {
+    struct scan_text address;
+
     scan_space(&line);
+    address = line;
     if (!im->in_sample || !scan_skip_hex(&line) || !line.n || *line.s != ' ')
         return; /* a source line, or output of another tool */
+    address.n -= line.n;
     scan_drop(&line, 1);
-    take_frame(im, line);
+    take_frame(im, address, line);
 }
 
 static uint32_t thread_of(struct importer *im, const struct head *h)
@@ -352,6 +379,7 @@ static void end_sample(struct importer *im)
 
     if (!im->in_sample)
         return;
+    end_inlined(im);
     for (size_t i = im->frame.n; i--;)
         stack = intern_stack(&im->in, stack, im->frame.v[i]);
     im->m.stack = stack;
@@ -359,7 +387,6 @@ static void end_sample(struct importer *im)
     im->samples++;
     im->in_sample = false;
     vec_clear(&im->frame);
-    vec_clear(&im->inlined);
 }
 
 /* Without a call chain, the frame follows the event: optional numbers, an address, its symbol and

@@ -402,6 +402,21 @@ class PerfScript(Case):
                 self.assertEqual({f["name"]: f["self_pct"] for f in found["functions"]},
                                  {"leaf": 100, "main": 0})
 
+    def test_only_inlined_lines_of_the_same_address_belong_to_a_frame(self):
+        """perf names code by an inlined function alone if that is its symbol."""
+        path = self.dir / "x.txt"
+        path.write_text("x 1 5.000001:     100 cycles: \n"
+                        "\t  1190 memcpy+0x8 (inlined)\n"
+                        "\t  1198 inner+0x28 (inlined)\n\t  1198 mid+0x28 (inlined)\n"
+                        "\t  1198 outer+0x28 (/bin/x)\n"
+                        "\t 27310 start_in+0x84 (inlined)\n\t 27310 start+0x84 (inlined)\n\n")
+        p = everything(path)
+        name = [f["name"] for f in p["functions"]]
+        chains = [[name[function - 1] for function, _ in f["locations"]] for f in p["frames"]]
+        modules = [p["modules"][f["module"] - 1]["path"] if f["module"] else "" for f in p["frames"]]
+        self.assertEqual(chains, [["memcpy"], ["outer", "mid", "inner"], ["start", "start_in"]])
+        self.assertEqual(modules, ["", "/bin/x", ""])
+
     def test_samples_of_one_line_and_other_records(self):
         path = self.dir / "x.txt"
         path.write_text("x     0 [000]     0.000000: PERF_RECORD_COMM: x:1/1\n"
