@@ -41,6 +41,7 @@ struct importer {
     struct scan_text inlined_at;   /* and their common address */
     struct sample m;
     bool in_sample, has_clock_metric;
+    bool has_full_heads; /* not only names, pids, tids and cpus */
     uint64_t samples;
 };
 
@@ -162,21 +163,31 @@ static bool read_head_without_time(struct scan_text line, struct head *h)
     return read_who(line, h);
 }
 
-/* A line with only a name and optional pid, tid and cpu, if a frame follows in REST. */
-static bool read_bare_head(struct scan_text line, struct scan_text rest, struct head *h)
+/* A line with only a name and optional pid, tid and cpu. */
+static bool read_bare_head(struct scan_text line, struct head *h)
 {
     struct scan_text who = line;
 
-    if (!scan_take(&rest, "\t"))
-        return false;
-    scan_space(&rest);
-    if (!scan_skip_hex(&rest) || !rest.n || *rest.s != ' ')
-        return false;
     *h = (struct head){ .cpu = -1, .event = any_event, .period = 1 };
     scan_trim(&line);
     if (!read_who(who, h))
         h->comm = line;
     return line.n > 0;
+}
+
+static bool starts_with_frame(struct scan_text rest)
+{
+    if (!scan_take(&rest, "\t"))
+        return false;
+    scan_space(&rest);
+    return scan_skip_hex(&rest) && rest.n && *rest.s == ' ';
+}
+
+/* A sample without frames: perf ends its only line with a space. */
+static bool is_bare_sample(struct scan_text line, struct scan_text rest)
+{
+    return line.n && line.s[line.n - 1] == ' ' && *line.s != ' ' && *line.s != '\t' &&
+           (scan_starts(rest, "\n") || scan_starts(rest, "\r\n"));
 }
 
 struct parts { /* of a frame's line, after the address */
@@ -409,6 +420,16 @@ static void frame_in_head(struct importer *im, struct scan_text t)
         frame_line(im, t);
 }
 
+static bool find_head(struct importer *im, struct scan_text line, struct scan_text rest,
+                      struct head *h)
+{
+    if (read_head(line, h) || read_head_without_time(line, h))
+        return im->has_full_heads = true;
+    if (!starts_with_frame(rest) && (im->has_full_heads || !is_bare_sample(line, rest)))
+        return false;
+    return read_bare_head(line, h);
+}
+
 static void head_line(struct importer *im, struct scan_text line, struct scan_text rest)
 {
     struct head h = { 0 };
@@ -416,10 +437,7 @@ static void head_line(struct importer *im, struct scan_text line, struct scan_te
     end_sample(im);
     if (*line.s == '#')
         return;
-    if (!read_head(line, &h) && !read_head_without_time(line, &h) &&
-        !read_bare_head(line, rest, &h))
-        return;
-    if (h.is_record)
+    if (!find_head(im, line, rest, &h) || h.is_record)
         return;
     im->in_sample = true;
     im->m = (struct sample){ .thread = thread_of(im, &h),
@@ -489,7 +507,10 @@ static int recognize(const struct import_input *in)
             return 85;
         if (read_head_without_time(line, &h) && rest.n && *rest.s == '\t')
             return 60;
-        return *line.s != ' ' && *line.s != '\t' && read_bare_head(line, rest, &h) ? 40 : 0;
+        if (is_bare_sample(line, rest))
+            continue;
+        return *line.s != ' ' && *line.s != '\t' && starts_with_frame(rest) &&
+               read_bare_head(line, &h) ? 40 : 0;
     }
     return 0;
 }

@@ -402,6 +402,20 @@ class PerfScript(Case):
                 self.assertEqual({f["name"]: f["self_pct"] for f in found["functions"]},
                                  {"leaf": 100, "main": 0})
 
+    def test_samples_without_frames_count(self):
+        frames = "\t    401136 leaf\n\t    401200 main\n"
+        for head in ("my prog  10/11  5.000001: ", "my prog    11 cpu-clock: ", "my prog  10/11 ",
+                     "my prog    11 ", "my prog "):
+            for end in ("\n", "\r\n"):
+                with self.subTest(head=head, end=end):
+                    path = self.dir / "x.txt"
+                    text = f"{head}\n\n{head}\n{frames}\n{head}\n\n{head}\n{frames}\n"
+                    if ":" in head:  # one of these lines is enough to recognize the format
+                        text += "a remark \n\n"
+                    path.write_bytes(text.replace("\n", end).encode())
+                    self.assertEqual(report(path)["samples"], 4)
+                    self.assertEqual(self_by_name(path).get("leaf"), 2)
+
     def test_only_inlined_lines_of_the_same_address_belong_to_a_frame(self):
         """perf names code by an inlined function alone if that is its symbol."""
         path = self.dir / "x.txt"
