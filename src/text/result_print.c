@@ -103,12 +103,13 @@ static void print_text(const struct result *r, struct out *o, const struct term 
     for (size_t i = 0; i < r->top.n; i++) {
         const struct result_table *t = r->top.v[i];
 
-        if (!t->text_rows || !result_count(t))
+        if (!t->text_rows || (!result_count(t) && !*t->after))
             continue;
         if (t->title)
             print_title(t->title, o, term);
         out_str(o, t->before);
-        print_table(t, o, term);
+        if (result_count(t)) /* without rows, the line below says why */
+            print_table(t, o, term);
         out_str(o, t->after);
     }
     out_add(o, r->tail.data, r->tail.n);
