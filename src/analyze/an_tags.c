@@ -67,11 +67,13 @@ bool an_tag_is(const struct profile *p, const struct tag *t, const char *value)
     return is;
 }
 
+#define UNKNOWN "unknown" /* as in recordings */
+
 const char *an_wait_name(const struct profile *p, const struct tag *t)
 {
     const char *name = t ? profile_string(p, t->text) : "";
 
-    return *name && strcmp(name, "unknown") != 0 ? name : "waiting";
+    return *name ? name : UNKNOWN;
 }
 
 /* --- notes ------------------------------------------------------------------------------ */
@@ -107,7 +109,8 @@ static uint32_t frame_of(struct notes *n, uint32_t pair)
     h = hash_bytes(word, strlen(word));
     n->frame[pair] = umap_find(&n->by_name, h);
     if (!n->frame[pair]) {
-        name = mem_printf("[%s]", word);
+        /* "[unknown]" is a function without a name. */
+        name = mem_printf(strcmp(word, UNKNOWN) == 0 ? "[%s wait]" : "[%s]", word);
         n->frame[pair] = make_frame(n->p, name);
         umap_put(&n->by_name, h, n->frame[pair]);
         free(name);

@@ -58,8 +58,7 @@ class Waits(Case):
         self.near(running, truth[2], whole, "computing", r.lost_ns())
         self.near(kinds.get("sleep", 0), truth[0], whole, "sleeping", queue)
         self.near(kinds.get("futex", 0), truth[1], whole, "locking", queue)
-        unknown = kinds.get("waiting", 0) + kinds.get("unknown", 0)
-        self.near(unknown, 0, whole, "waiting for something unknown")
+        self.near(kinds.get("unknown", 0), 0, whole, "waiting for something unknown")
 
     def check_shares(self):
         r, truth = self.measure(workload("waits"), *WAITS)
@@ -103,7 +102,7 @@ class Wall(Waits):
             self.near(got, want, whole, name, self.queue(recording))
         # A thread that is preempted before its first sample or wait has no known stack.
         nameless = {kind for name, f in rows.items() if name.startswith("[") for kind in f["waits_for"]}
-        self.assertLessEqual(nameless, {"run queue", "waiting"})
+        self.assertLessEqual(nameless, {"run queue", "unknown"})
 
     def test_a_wait_has_no_functions_of_the_kernel(self):
         r, _ = self.measure(workload("waits"), "10")

@@ -59,13 +59,30 @@ TEST(view_is_exact_if_its_only_metric_is)
     profile_free(p);
 }
 
-TEST(view_calls_an_unknown_wait_waiting)
+TEST(view_calls_an_unknown_wait_as_its_tag_does)
 {
-    struct profile *p = build_profile("t main 5\nt main;[unknown] 7\n");
+    struct profile *p = build_profile("t main 5\nt main;[unknown] 7\nt main 3w\n");
     struct an_view v = view_of(p, NULL, AN_VIEW_KINDS);
 
     CHECK_EQ(v.n_kinds, 2);
-    CHECK_STR(v.kind[1], "waiting");
+    CHECK_STR(v.kind[1], "unknown");
+    an_view_release(&v);
+    profile_free(p);
+}
+
+TEST(view_an_unknown_wait_is_not_drawn_as_an_unknown_function)
+{
+    struct profile *p = build_profile("t main 5\nt main;[unknown] 7\n");
+    struct an_view v = view_of(p, "wall", AN_VIEW_PLAIN);
+    struct an_symbols s;
+    struct an_flat f;
+
+    an_waits_draw(p);
+    an_symbols_init(&s, p);
+    an_flat_build(&f, &s, &v, AN_BY_FUNCTION);
+    CHECK(find(&f, "[unknown wait]") && find(&f, "[unknown wait]")->self == 7);
+    an_flat_release(&f);
+    an_symbols_release(&s);
     an_view_release(&v);
     profile_free(p);
 }
