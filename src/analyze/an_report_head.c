@@ -211,8 +211,8 @@ static void add_waits(const struct an_report *r, struct buf *b)
                    human_ns((double)v[i].ns).s, pct_of(v[i].ns, whole));
     buf_str(b, n ? "\n" : "");
     if (pct_of(t->guessed, t->waiting) >= GUESSED_PCT)
-        buf_printf(b, "%s of the waiting was too short to observe; it is attributed to the last "
-                      "known stack of its thread\n",
+        buf_printf(b, "%s of the waiting was not observed; it is attributed to the last known "
+                      "stack of its thread, if any\n",
                    human_ns((double)t->guessed).s);
     if (t->n_idle)
         add_idle(r, b);

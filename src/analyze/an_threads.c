@@ -150,7 +150,8 @@ static int busiest_first(const void *a, const void *b)
     return x->thread < y->thread ? -1 : 1;
 }
 
-/* Sum the waits whose stack is guessed. */
+/* Sum the waits whose stack is guessed.  Being preempted needs no observation: the thread is in the
+ * run queue, at or near its last sample. */
 static int64_t guessed_ns(const struct an_view *v)
 {
     const struct profile *p = v->profile;
@@ -163,6 +164,7 @@ static int64_t guessed_ns(const struct an_view *v)
         unsigned kind;
 
         if (pair && an_view_takes(v, m, &stack, &kind) && kind &&
+            strcmp(v->kind[kind], "run queue") != 0 &&
             an_tag_is(p, &p->tag.v[pair - 1], "guessed"))
             sum += m->weight;
     }

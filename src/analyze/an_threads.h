@@ -24,7 +24,7 @@ struct an_threads {
     size_t n_idle;
     int64_t kind[AN_KINDS];  /* of threads that are not idle */
     int64_t waiting;
-    int64_t guessed; /* waiting shown on the stack of the thread's last wait or sample */
+    int64_t guessed; /* not observed: shown on the thread's last stack; without the run queue */
 };
 
 void an_threads_build(struct an_threads *t, const struct an_view *v);

@@ -107,7 +107,8 @@ static void add_line(struct builder *b, char *line)
     for (char *save, *f = strtok_r(stack, ";", &save); f; f = strtok_r(NULL, ";", &save)) {
         if (*f == '[') {
             f[strlen(f) - 1] = 0;
-            m.tags = intern_tag(&b->in, 0, TAG_WAIT, f + 1);
+            m.tags = intern_tag(&b->in, m.tags, strcmp(f + 1, "guessed") ? TAG_WAIT : TAG_STACK,
+                                f + 1);
         } else {
             m.stack = intern_stack(&b->in, m.stack, frame_of(b, f));
         }

@@ -125,6 +125,32 @@ TEST(report_divides_running_and_each_wait_by_the_whole)
     profile_free(p);
 }
 
+static bool head_has(const char *profile, const char *text)
+{
+    struct profile *p = build_profile(profile);
+    struct an_report_query q = { .sort = "self", .rows = UINT64_MAX };
+    struct an_view v = view_of(p, NULL, AN_VIEW_KINDS);
+    struct an_report r;
+    struct err e = { 0 };
+    bool has;
+
+    CHECK_EQ(an_report_build(&r, &v, &q, &e), 0);
+    has = strstr(buf_text(&r.result.head), text) != NULL;
+    an_report_release(&r);
+    an_view_release(&v);
+    profile_free(p);
+    return has;
+}
+
+TEST(report_says_how_much_of_the_waiting_was_not_observed)
+{
+#define SEEN "t main 900\nt main;[read] 50\n"
+    CHECK(head_has(SEEN "t main;[unknown];[guessed] 70\nt main;[run queue];[guessed] 400\n",
+                   "\n70.0 ns of the waiting was not observed; "));
+    /* a preempted thread is in the run queue; nothing else has to be observed */
+    CHECK(!head_has(SEEN "t main;[run queue];[guessed] 400\n", "observed"));
+}
+
 TEST(report_divides_the_cost_of_a_row_into_running_and_waiting)
 {
     struct profile *p = build_profile(pool);
