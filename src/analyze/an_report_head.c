@@ -159,7 +159,7 @@ static const char *place_name(const struct an_report *r, uint32_t stack)
             p->frame.v[frame - 1].kind != FRAME_KERNEL)
             return y->name;
     }
-    return first;
+    return *first ? first : "[no stack]";
 }
 
 /* Print idle threads by the place they wait in: "200 idle threads not counted: 199 in pool

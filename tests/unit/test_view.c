@@ -151,6 +151,12 @@ TEST(report_says_how_much_of_the_waiting_was_not_observed)
     CHECK(!head_has(SEEN "t main;[run queue];[guessed] 400\n", "observed"));
 }
 
+TEST(report_names_the_place_of_an_idle_thread_without_a_stack)
+{
+    CHECK(head_has("a/m main;work 900\na/m main;write;[write] 100\na/w [sleep] 1000\n",
+                   "1 idle thread not counted (--idle): 1 in [no stack] (sleep)\n"));
+}
+
 TEST(report_divides_the_cost_of_a_row_into_running_and_waiting)
 {
     struct profile *p = build_profile(pool);
