@@ -42,8 +42,7 @@ static void put_bash(struct out *o)
                "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
                "        words='");
     for (size_t i = 0; commands[i]; i++)
-        if (!commands[i]->hidden)
-            out_printf(o, "%s%s", i ? " " : "", commands[i]->name);
+        out_printf(o, "%s%s", i ? " " : "", commands[i]->name);
     out_str(o, "'\n    else\n        case ${COMP_WORDS[1]} in\n");
     for (size_t i = 0; commands[i]; i++) {
         out_printf(o, "        %s) words='-h", commands[i]->name);
@@ -89,8 +88,6 @@ static void put_zsh(struct out *o)
     out_str(o, "#compdef fathom\n_fathom() {\n    if (( CURRENT == 2 )); then\n"
                "        local -a commands=(\n");
     for (size_t i = 0; commands[i]; i++) {
-        if (commands[i]->hidden)
-            continue;
         out_printf(o, "            '%s:", commands[i]->name);
         zsh_help(o, commands[i]->summary);
         out_str(o, "'\n");
@@ -119,12 +116,9 @@ static void fish_option(struct out *o, const struct command *c, const struct opt
 static void put_fish(struct out *o)
 {
     for (size_t i = 0; commands[i]; i++) {
-        if (!commands[i]->hidden) {
-            out_printf(o, "complete -c fathom -n __fish_use_subcommand -a %s -d ",
-                       commands[i]->name);
-            put_quoted(o, commands[i]->summary);
-            out_char(o, '\n');
-        }
+        out_printf(o, "complete -c fathom -n __fish_use_subcommand -a %s -d ", commands[i]->name);
+        put_quoted(o, commands[i]->summary);
+        out_char(o, '\n');
         each_option(commands[i], o, fish_option);
     }
 }
@@ -152,6 +146,5 @@ const struct command cmd_completion = {
     .summary = "print the completion script for a shell",
     .usage = "completion bash|zsh|fish",
     .options = no_options,
-    .hidden = 1,
     .run = completion_run,
 };

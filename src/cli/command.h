@@ -18,7 +18,6 @@ struct command {
     size_t args_size;                 /* size of the struct that options fill */
     const void *defaults;             /* initial value of the struct; NULL: all zero */
     int stop_at_operand;              /* the first operand starts a command line */
-    int hidden;                       /* not listed by fathom -h */
     /* Return an exit status, or -1 with *E set. */
     int (*run)(void *args, const struct opts_rest *rest, struct err *e);
 };

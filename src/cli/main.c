@@ -11,8 +11,7 @@ static void print_overview(FILE *to)
     fprintf(to, "fathom - why is this program slow, and did a change help?\n\n"
                 "usage: fathom COMMAND [options]\n\n");
     for (size_t i = 0; commands[i]; i++)
-        if (!commands[i]->hidden)
-            fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(to, "\nRun fathom COMMAND -h for the options of a command, or man fathom-COMMAND.\n");
 }
 
@@ -21,13 +20,22 @@ static void complain(const char *name)
     struct nearest n = nearest_to(name, strlen(name));
 
     for (size_t i = 0; commands[i]; i++)
-        if (!commands[i]->hidden)
-            nearest_offer(&n, commands[i]->name);
+        nearest_offer(&n, commands[i]->name);
     fprintf(stderr, "fathom: unknown command \"%s\"; ", name);
     if (n.best)
         fprintf(stderr, "did you mean %s?\n", n.best);
     else
         fprintf(stderr, "run fathom -h to list the commands\n");
+}
+
+static int help_with(char *name)
+{
+    const struct command *c = command_find(name);
+
+    if (c)
+        return command_main(c, 2, (char *[]){ name, (char[]){ "-h" }, NULL });
+    complain(name);
+    return EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
@@ -40,9 +48,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        c = argc > 2 ? command_find(argv[2]) : NULL;
-        if (c)
-            return command_main(c, 2, (char *[]){ argv[2], (char[]){ "-h" }, NULL });
+        if (argc > 2)
+            return help_with(argv[2]);
         print_overview(stdout);
         return EXIT_DONE;
     }

@@ -123,11 +123,10 @@ class Commands(unittest.TestCase):
             done = fathom(name, "--no-such-option", status=2)
             self.assertIn("unknown option --no-such-option", done.stderr)
 
-    def test_the_overview_lists_every_command_but_hidden_ones(self):
+    def test_the_overview_lists_every_command(self):
         text = fathom("-h").stdout
         for name in commands():
-            if name != "completion":
-                self.assertRegex(text, rf"(?m)^  {name} ")
+            self.assertRegex(text, rf"(?m)^  {name} ")
 
     def test_manual_pages_are_well_formed(self):
         need("man")
