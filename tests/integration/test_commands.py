@@ -141,6 +141,16 @@ class Commands(unittest.TestCase):
                 self.assertNotIn(f"fathom-{name}.1", done.stderr)
                 self.assertIn("SYNOPSIS", done.stdout)
 
+    def test_manual_pages_have_italics_instead_of_asterisks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page, out = pathlib.Path(folder) / "x.md", pathlib.Path(folder) / "x.1"
+            page.write_text("# fathom x\n\nSummary\n\nA *self* cost, **bold**, `a*b*c`, 2 * 3 * 4.\n")
+            run(SOURCE / "tools/md2man", "1", page, out)
+            self.assertIn(r"A \fIself\fR cost, \fBbold\fR, \fBa*b*c\fR, 2 * 3 * 4.", out.read_text())
+            for name in commands():
+                run(SOURCE / "tools/md2man", "1", SOURCE / f"docs/cli/{name}.md", out)
+                self.assertNotRegex(out.read_text(), r"(?<!\w)\*[a-z]+\*(?!\w)")
+
     def test_completion_scripts_parse_and_complete(self):
         script = fathom("completion", "bash").stdout
         asked = "COMP_WORDS=(fathom report --tr); COMP_CWORD=2; _fathom; echo \"${COMPREPLY[@]}\""
