@@ -302,3 +302,16 @@ TEST(chrome_cuts_a_call_that_outlasts_its_caller)
     CHECK_EQ(p->span.v[1].duration_ns, 9000);
     profile_free(p);
 }
+
+TEST(chrome_rounds_times_to_nanoseconds)
+{
+    struct profile *p = imported(
+        "[{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":1.0016,\"dur\":0.0026},"
+        "{\"ph\":\"X\",\"name\":\"g\",\"pid\":1,\"tid\":1,\"ts\":2.0014,\"dur\":0.0024}]");
+
+    CHECK_EQ(p->span.v[0].start_ns, 1002);
+    CHECK_EQ(p->span.v[0].duration_ns, 3);
+    CHECK_EQ(p->span.v[1].start_ns, 2001);
+    CHECK_EQ(p->span.v[1].duration_ns, 2);
+    profile_free(p);
+}
