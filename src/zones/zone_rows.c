@@ -248,10 +248,11 @@ static void finish_times(struct zone_rows *r, struct zone_row *w)
     w->min = timed > 0 ? positive((double)w->min_ticks - inner) * ns : 0;
     w->max = positive((double)w->max_ticks - inner) * ns;
     w->first = positive(w->first - inner * ns);
-    w->p50 = positive(zone_percentile(w, 0.5, ns) - inner * ns);
-    w->p90 = positive(zone_percentile(w, 0.9, ns) - inner * ns);
-    w->p99 = positive(zone_percentile(w, 0.99, ns) - inner * ns);
-    w->p999 = positive(zone_percentile(w, 0.999, ns) - inner * ns);
+    /* Rounded like minimum and maximum, so that no percentile is beyond them. */
+    w->p50 = positive(zone_percentile(w, 0.5, 1) - inner) * ns;
+    w->p90 = positive(zone_percentile(w, 0.9, 1) - inner) * ns;
+    w->p99 = positive(zone_percentile(w, 0.99, 1) - inner) * ns;
+    w->p999 = positive(zone_percentile(w, 0.999, 1) - inner) * ns;
     w->total = positive(w->raw_total - (double)w->count * inner - w->below_ticks) * ns;
     w->raw_total *= ns;
 }
