@@ -124,6 +124,7 @@ void rt_clock_cost(struct live_header *h); /* measure the cost of a zone; lock h
 uint64_t rt_ticks(void); /* of the clock that zones use */
 
 /* rt_control.c */
+const char *rt_env(const char *variable); /* every FATHOM_* variable is read with this */
 int rt_prepare(void); /* map the region as the environment specifies; measure nothing yet */
 void rt_stop_measuring(void); /* permanently: the region is unusable */
 

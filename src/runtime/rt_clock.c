@@ -125,7 +125,7 @@ void rt_clock_cost(struct live_header *h)
 
 void rt_clock_init(struct live_header *h)
 {
-    const char *choice = getenv("FATHOM_CLOCK");
+    const char *choice = rt_env("FATHOM_CLOCK");
 
     rt.slow_clock = !counter_is_steady() || (choice && !strcmp(choice, "monotonic"));
     h->clock = rt.slow_clock ? LIVE_NANOSECONDS : LIVE_TICKS;

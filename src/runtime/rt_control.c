@@ -218,10 +218,17 @@ void fathom_step(void)
 
 /* ---- Environment ---- */
 
+/* NULL in a program with more rights than its caller (setuid, setgid, file capabilities): the
+ * caller must not choose what it writes. */
+const char *rt_env(const char *variable)
+{
+    return secure_getenv(variable);
+}
+
 /* Report an invalid value and use the default: the program continues. */
 static uint64_t env_size(const char *variable)
 {
-    const char *text = getenv(variable);
+    const char *text = rt_env(variable);
     char *end = NULL;
     uint64_t n = text ? strtoull(text, &end, 10) : 0;
     const char *units = "kKmMgG", *unit = end && *end ? strchr(units, *end) : NULL;
@@ -238,7 +245,7 @@ static uint64_t env_size(const char *variable)
 /* Index of the variable's value in the list of words; -1 when unset or invalid. */
 static int env_word(const char *variable, const char *const *words, int n, const char *hint)
 {
-    const char *text = getenv(variable);
+    const char *text = rt_env(variable);
 
     for (int i = 0; text && *text && i < n; i++)
         if (!strcmp(text, words[i]))
@@ -331,7 +338,7 @@ static const struct format_name *read_profile(const char *text)
 
 static const char *live_path(char *path, size_t cap)
 {
-    const char *dir = getenv("FATHOM_RECORD_DIR"), *live = getenv("FATHOM_LIVE");
+    const char *dir = rt_env("FATHOM_RECORD_DIR"), *live = rt_env("FATHOM_LIVE");
 
     if (dir && *dir)
         snprintf(path, cap, "%s/zones.%d", dir, (int)getpid());
@@ -348,8 +355,8 @@ static int start_from_environment(bool traced)
 {
     char path[RT_PATH];
     int mode = env_mode();
-    const char *budget = getenv("FATHOM_BUDGET");
-    const char *percentiles = getenv("FATHOM_PERCENTILES");
+    const char *budget = rt_env("FATHOM_BUDGET");
+    const char *percentiles = rt_env("FATHOM_PERCENTILES");
     struct fathom_config c = { sizeof c, env_size("FATHOM_MEMORY"),
                                live_path(path, sizeof path), mode > 0 ? mode : 0, keeps_last(),
                                percentiles && !strcmp(percentiles, "0"),
@@ -357,7 +364,7 @@ static int start_from_environment(bool traced)
                                env_size("FATHOM_DISK") };
     int rc;
 
-    if (mode < 0 && (traced || getenv("FATHOM_RECORD_DIR")))
+    if (mode < 0 && (traced || rt_env("FATHOM_RECORD_DIR")))
         c.mode = FATHOM_MODE_TRACE;
     rc = map_region(&c);
     if (rc < 0 && c.live_path) { /* no such directory: measure without a file */
@@ -378,7 +385,7 @@ int rt_prepare(void)
 
 __attribute__((constructor(150))) static void load(void)
 {
-    const char *profile = getenv("FATHOM_PROFILE"), *dir = getenv("FATHOM_RECORD_DIR");
+    const char *profile = rt_env("FATHOM_PROFILE"), *dir = rt_env("FATHOM_RECORD_DIR");
     const struct format_name *f = NULL;
     TGT_KEEP_ERRNO();
 
@@ -421,7 +428,7 @@ __attribute__((destructor)) static void unload(void)
     /* Remove only the default live file, a fallback for a missing report.  Keep one that the user
      * asked for. */
     if (rt.live_path[0] && output.at_exit && output.path[0] && rc >= 0 &&
-        !getenv("FATHOM_RECORD_DIR") && !getenv("FATHOM_LIVE"))
+        !rt_env("FATHOM_RECORD_DIR") && !rt_env("FATHOM_LIVE"))
         unlink(rt.live_path);
     enable(false);
 }

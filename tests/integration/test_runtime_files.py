@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import BUILD, SOURCE, fathom, need, need_perf_events, report, run
+from support import BUILD, SOURCE, NobodyCase, fathom, need, need_perf_events, report, run
 from test_runtime import program
 
 ZONE = 'step "quoted";, name'
@@ -254,6 +254,47 @@ class Objects(unittest.TestCase):
             with self.subTest(name):
                 self.assertTrue(name.startswith("fathom_"))
                 self.assertIn(name, header)
+
+
+class Elevated(NobodyCase):
+    """A program with more rights than the user who starts it: here root's, started by nobody."""
+
+    def setUp(self):
+        super().setUp()
+        if os.statvfs(self.dir).f_flag & os.ST_NOSUID:
+            self.skipTest(f"{self.dir} is mounted nosuid")
+        self.copy(program("rt-one-source"))  # libfathom inside: no library path to follow
+        self.private = self.dir / "private"
+        self.private.mkdir(mode=0o700)
+        self.secret = self.private / "secret"
+
+    def variables(self):
+        yield "FATHOM_PROFILE", f"collapsed:{self.secret}"
+        yield "FATHOM_PROFILE", f"trace:{self.secret}"
+        yield "FATHOM_LIVE", str(self.secret)
+        yield "FATHOM_RECORD_DIR", str(self.private)
+
+    def run_with(self, name, value):
+        """Start the program as nobody; return what it printed and what root's folder then holds."""
+        self.secret.write_text("root's")
+        os.chmod(self.secret, self.private.stat().st_mode & 0o666)
+        done = self.as_nobody("env", f"{name}={value}", "./rt-one-source")
+        files = {p.name: p.read_bytes() for p in self.private.iterdir()}
+        for p in self.private.iterdir():
+            p.unlink()
+        return done.stdout + done.stderr, files
+
+    def test_a_setuid_program_writes_nothing_that_the_environment_names(self):
+        os.chmod(self.dir / "rt-one-source", 0o4755)
+        for name, value in self.variables():
+            self.assertEqual(self.run_with(name, value), ("", {"secret": b"root's"}), name)
+        self.assertEqual(self.run_with("FATHOM_PROFILE", "1")[0], "")
+
+    def test_the_same_program_without_setuid_obeys_the_environment(self):
+        os.chmod(self.private, 0o777)
+        for name, value in self.variables():
+            if name == "FATHOM_PROFILE":  # the others work only together with it or a recorder
+                self.assertNotEqual(self.run_with(name, value)[1], {"secret": b"root's"}, name)
 
 
 if __name__ == "__main__":
