@@ -68,7 +68,7 @@ static void on_tick(void *context, const struct col_summary *now)
                   human_ns((double)now->wall_ns).s, human_count((int64_t)now->samples).s,
                   human_count((int64_t)now->lost).s,
                   human_bytes((double)store_writer_bytes(r->writer)).s);
-    if (now->wall_ns - r->flushed_ns >= 1000000000u) {
+    if (now->wall_ns - r->flushed_ns >= 1000000000u || now->wall_ns >= 2 * r->flushed_ns) {
         store_writer_flush(r->writer); /* so that little is lost if the recorder is killed */
         r->flushed_ns = now->wall_ns;
     }
@@ -187,7 +187,11 @@ static int open_output(const char *path, bool *kept, struct err *e)
             return -1;
         *kept = true;
     }
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, SAVE_PRIVATE);
+    /* A link that somebody creates meanwhile is not followed; a device or FIFO is opened as is. */
+    if (!*kept && stat(path, &st) == 0)
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+    else
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, SAVE_PRIVATE);
     return fd < 0 ? err_sys(e, "cannot write %s", path) : fd;
 }
 

@@ -262,6 +262,10 @@ static void run(struct col_session *s)
     uint64_t last_tick = s->start_ns, now = s->start_ns;
     int timeout_ms = col_sources_drain(&s->sources, now);
 
+    if (o->tick) { /* at once, so that a recorder that is killed soon leaves a file */
+        col_quality_summary(s);
+        o->tick(o->context, &s->sum);
+    }
     while (!col_target_done(&s->target)) {
         wait_for_something(&w, timeout_ms);
         now = clock_mono_ns();
