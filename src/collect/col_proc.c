@@ -167,6 +167,55 @@ size_t col_proc_threads(int64_t pid, struct col_tids *tids)
     return tids->n;
 }
 
+struct family {
+    int pid, parent;
+    bool in; /* it is a descendant */
+};
+struct families {
+    struct family *v;
+    size_t n, cap;
+};
+
+/* Read all processes that we can see. */
+static void read_families(struct families *all)
+{
+    DIR *d = opendir("/proc");
+
+    for (struct dirent *it; d && (it = readdir(d));) {
+        int pid = (int)strtol(it->d_name, NULL, 10);
+        int64_t parent = pid > 0 ? col_proc_parent(pid) : 0;
+
+        if (parent > 0)
+            vec_push(all, ((struct family){ pid, (int)parent, false }));
+    }
+    if (d)
+        closedir(d);
+}
+
+void col_proc_descendants(int64_t pid, struct col_tids *below)
+{
+    struct families all = { 0 };
+    struct umap in = { 0 };
+    bool more = true;
+
+    read_families(&all);
+    umap_put(&in, (uint64_t)pid, 1);
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < all.n; i++) {
+            struct family *f = &all.v[i];
+
+            if (f->in || !umap_find(&in, (uint64_t)f->parent))
+                continue;
+            f->in = more = true;
+            umap_put(&in, (uint64_t)f->pid, 1);
+            vec_push(below, f->pid);
+        }
+    }
+    umap_release(&in);
+    vec_release(&all);
+}
+
 /* "NUMBER six arguments SP PC", "-1 SP PC", or "running". */
 bool col_proc_wait(int64_t pid, int64_t tid, struct col_proc_wait *w)
 {

@@ -38,6 +38,8 @@ struct col_tids {
     size_t n, cap;
 };
 size_t col_proc_threads(int64_t pid, struct col_tids *tids);
+/* Append all processes that descend from PID. */
+void col_proc_descendants(int64_t pid, struct col_tids *below);
 
 /* Find where a thread waits.  Returns false when it runs or access is denied. */
 struct col_proc_wait {

@@ -175,6 +175,7 @@ static int open_all(struct col_session *s, struct err *e)
 
     raise_file_limit();
     s->target.output_to_stderr = o->output_to_stderr;
+    s->target.adopts = o->duration_s > 0;
     if (o->command) {
         int rc;
 

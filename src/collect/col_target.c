@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -95,6 +96,8 @@ int col_target_spawn(struct col_target *t, char *const *command, const char *pin
         close(go[1]);
         return err_sys(e, "no pipe");
     }
+    if (t->adopts)
+        prctl(PR_SET_CHILD_SUBREAPER, 1); /* descendants without a parent become our children */
     t->pid = fork();
     if (t->pid == 0) {
         close(go[1]);
@@ -198,12 +201,26 @@ static void take_ends(struct col_target *t)
     }
 }
 
+/* Reap adopted children that have ended. */
+static void reap_adopted(const struct col_target *t)
+{
+    siginfo_t info = { 0 };
+
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid &&
+           info.si_pid != t->pid) {
+        waitpid(info.si_pid, NULL, WNOHANG);
+        info.si_pid = 0;
+    }
+}
+
 bool col_target_done(struct col_target *t)
 {
     take_signals(t);
     take_ends(t);
     if (t->pid) {
         reap(t, WNOHANG);
+        if (t->adopts)
+            reap_adopted(t);
         if (t->ended)
             return true;
         return t->stop_now && clock_mono_ns() - t->stop_ns > grace_ns;
@@ -211,10 +228,42 @@ bool col_target_done(struct col_target *t)
     return t->stop_now || (t->n_watch && t->n_ended == t->n_watch);
 }
 
+/* Send SIGNAL to all our descendants.  Returns how many there are. */
+static size_t signal_descendants(int signal)
+{
+    struct col_tids below = { 0 };
+    size_t n;
+
+    col_proc_descendants(getpid(), &below);
+    for (size_t i = 0; i < below.n; i++)
+        kill(below.v[i], signal);
+    n = below.n;
+    vec_release(&below);
+    return n;
+}
+
+/* End the command and all processes that it started, also those in other sessions: ask first. */
+static void end_all(struct col_target *t)
+{
+    uint64_t start = clock_mono_ns();
+    int signal = SIGTERM;
+
+    while (signal_descendants(signal) && clock_mono_ns() - start < 2 * grace_ns) {
+        signal = clock_mono_ns() - start < grace_ns ? 0 : SIGKILL;
+        poll(NULL, 0, 10);
+        reap(t, WNOHANG);
+        reap_adopted(t);
+    }
+}
+
 void col_target_finish(struct col_target *t)
 {
     if (!t->pid || t->ended)
         return;
+    if (t->go < 0 && t->adopts) {
+        end_all(t);
+        return;
+    }
     if (t->go < 0)
         kill(t->pid, SIGTERM);
     else

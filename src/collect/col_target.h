@@ -27,6 +27,7 @@ struct col_target {
     int stops;       /* number of stop signals received */
     uint64_t stop_ns; /* time of the first */
     bool stop_now;
+    bool adopts; /* col_target_finish ends all that the command started, too */
     bool output_to_stderr; /* redirect the command's output: ours uses stdout */
 };
 
