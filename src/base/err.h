@@ -12,6 +12,7 @@ enum err_code {
     ERR_REFUSED,  /* a permission is missing */
     ERR_MISSING,  /* a requested item does not exist */
     ERR_USAGE,    /* the command line is invalid */
+    ERR_COMMAND,  /* a command cannot be run; sys holds its errno */
 };
 
 struct err {

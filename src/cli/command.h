@@ -7,7 +7,8 @@
 #include "base/err.h"
 #include "text/opts.h"
 
-enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_THRESHOLD = 3 };
+enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_THRESHOLD = 3,
+                   EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 }; /* of a command to measure */
 
 struct command {
     const char *name;

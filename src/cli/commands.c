@@ -1,5 +1,6 @@
 /* commands.c - the table of commands, generated from commands.def.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,8 @@ static int complain(const struct command *c, const struct err *e)
     fprintf(stderr, "fathom %s: %s\n", c->name, e->msg);
     if (e->hint[0])
         fprintf(stderr, "  %s\n", e->hint);
+    if (e->code == ERR_COMMAND) /* as shells do */
+        return e->sys == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
     if (e->code != ERR_USAGE)
         return EXIT_FAILED;
     fprintf(stderr, "  run fathom %s -h for help\n", c->name);

@@ -130,7 +130,10 @@ int col_target_go(struct col_target *t, char *const *command, struct err *e)
     if (n != sizeof errnum)
         return 0;
     errno = errnum;
-    return err_sys(e, "cannot run %s", command[0]);
+    err_sys(e, "cannot run %s", command[0]);
+    if (e && e->code == ERR_SYSTEM)
+        e->code = ERR_COMMAND;
+    return -1;
 }
 
 int col_target_watch(struct col_target *t, int64_t pid, struct err *e)

@@ -71,10 +71,55 @@ class Record(Case):
     def test_a_missing_command_leaves_the_old_file(self):
         fathom("record", "-o", self.out, "true")
         first = self.out.read_bytes()
-        done = fathom("record", "-o", self.out, "--", "/no/such/program", status=1)
+        done = fathom("record", "-o", self.out, "--", "/no/such/program", status=127)
         self.assertIn("/no/such/program", done.stderr)
         self.assertEqual(self.out.read_bytes(), first)
         self.assertEqual(os.listdir(self.dir), [n for n in os.listdir(self.dir) if n != "p.fathom.old"])
+
+    def test_a_command_that_cannot_run_exits_with_the_status_that_shells_use(self):
+        plain = self.dir / "plain"
+        plain.write_text("not a program")
+        for verb in (["record", "-o", self.out], ["stat"]):
+            for program, status in (("/no/such/program", 127), ("no-such-program-at-all", 127), (plain, 126),
+                                    (self.dir, 126)):
+                done = fathom(*verb, "--", program, status=status)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertIn(f"cannot run {program}", done.stderr)
+
+    def test_the_end_of_the_duration_ends_all_that_the_command_started(self):
+        mark = f"fathom-mark-{os.getpid()}"
+        # One child ignores SIGTERM, one has its own session, and one lost its parent.
+        script = ("(trap '' TERM; while :; do sleep 0.1; done) & setsid sleep 1000 & "
+                  "(setsid sh -c 'sleep 1000; :' &) ; wait")
+        done = fathom("record", "-d", "1", "-o", self.out, "--", "env", f"MARK={mark}", "sh", "-c", script,
+                      status=None)
+        self.assertIn("recorded", done.stderr)
+        for proc in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                left = f"MARK={mark}".encode() in (proc / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            self.assertFalse(left, proc)
+
+    def test_a_recorder_killed_at_once_leaves_a_readable_file(self):
+        p = self.start("--", "sh", "-c", "sleep 1000")
+        self.until(lambda: self.out.exists() and fathom("dump", self.out, status=None).returncode == 0,
+                   "a file that can be read")
+        os.killpg(p.pid, signal.SIGKILL)
+        p.wait(SECONDS)
+        self.assertTrue(Recording(self.out).meta["command"].startswith("sh -c"))
+        fathom("report", self.out)
+
+    def test_the_file_is_new_and_private_and_no_link_is_followed(self):
+        self.out.write_text("old")
+        self.out.chmod(0o644)
+        fathom("record", "-o", self.out, "true")
+        self.assertEqual(self.out.stat().st_mode & 0o777, 0o600)
+        self.out.unlink()
+        self.out.symlink_to(self.dir / "elsewhere")
+        done = fathom("record", "-o", self.out, "true", status=1)
+        self.assertIn("cannot write", done.stderr)
+        self.assertFalse((self.dir / "elsewhere").exists())
 
     def test_the_default_name_is_profile_fathom(self):
         fathom("record", "true", cwd=self.dir)
