@@ -278,7 +278,8 @@ class Elevated(NobodyCase):
         """Start the program as nobody; return what it printed and what root's folder then holds."""
         self.secret.write_text("root's")
         os.chmod(self.secret, self.private.stat().st_mode & 0o666)
-        done = self.as_nobody("env", f"{name}={value}", "./rt-one-source")
+        # The leak checker traces its own process, which the kernel refuses for a setuid program.
+        done = self.as_nobody("env", f"{name}={value}", "ASAN_OPTIONS=detect_leaks=0", "./rt-one-source")
         files = {p.name: p.read_bytes() for p in self.private.iterdir()}
         for p in self.private.iterdir():
             p.unlink()
