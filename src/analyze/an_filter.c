@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analyze/an_tags.h"
+#include "base/sat.h"
 
 static bool is_number(const char *word, int64_t number)
 {
@@ -329,7 +330,7 @@ static bool clip(struct profile *p, size_t i, const struct verdict *v)
     if (!cut(&t.start_ns, &t.duration_ns, v->time))
         return false;
     if (t.duration_ns != all) {
-        m->weight = llround((double)m->weight * ((double)t.duration_ns / (double)all));
+        m->weight = sat_of(round((double)m->weight * ((double)t.duration_ns / (double)all)));
         p->time.v[i] = t;
     }
     return true;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sat.h"
 #include "text/human.h"
 #include "text/term.h"
 
@@ -100,11 +101,11 @@ static void add_stacks(struct line *l, const struct profile *p, double samples)
     if (complete >= 0 && stacks > 0)
         add_item(l, "%.1f %% of stacks complete", 100 * complete / stacks);
     if (cut > 0)
-        add_item(l, "%s truncated", human_count((int64_t)cut).s);
+        add_item(l, "%s truncated", human_count(sat_of(cut)).s);
     if (joined > 0)
-        add_item(l, "%s joined", human_count((int64_t)joined).s);
+        add_item(l, "%s joined", human_count(sat_of(joined)).s);
     if (unreadable > 0)
-        add_item(l, "%s unreadable", human_count((int64_t)unreadable).s);
+        add_item(l, "%s unreadable", human_count(sat_of(unreadable)).s);
 }
 
 static void print_line(struct out *o, const char *before, const char *text)
@@ -137,12 +138,13 @@ static void print_problems(const struct profile *p, struct out *o)
 
         if (n > 0)
             out_printf(o, "note: %.*s%s%s\n", (int)(at - problems[i].text), problems[i].text,
-                       human_count((int64_t)n).s, at + 2);
+                       human_count(sat_of(n)).s, at + 2);
     }
     print_line(o, "note: ", profile_meta(p, "events_why"));
     print_line(o, "note: user space only: ", profile_meta(p, "rung_why"));
     print_line(o, "      ", profile_meta(p, "remedy"));
     print_line(o, "damaged: ", p->damage);
+    print_line(o, "cut: ", p->cut);
 }
 
 void an_quality_lines(const struct profile *p, struct out *o)
@@ -152,9 +154,9 @@ void an_quality_lines(const struct profile *p, struct out *o)
     double own = quality(p, "recorder_cpu_ns"), target = quality(p, "target_cpu_ns");
 
     if (samples >= 0)
-        add_item(&l, "%s sample%s", human_count((int64_t)samples).s, samples == 1 ? "" : "s");
+        add_item(&l, "%s sample%s", human_count(sat_of(samples)).s, samples == 1 ? "" : "s");
     if (lost >= 0)
-        add_item(&l, "%s lost", human_count((int64_t)lost).s);
+        add_item(&l, "%s lost", human_count(sat_of(lost)).s);
     add_rate(&l, p);
     add_meta(&l, p, "events", "");
     add_stacks(&l, p, samples);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sat.h"
+
 static const double TREE_MIN_PCT = 0.5;
 
 bool an_report_has_tree(const struct an_report *r)
@@ -145,7 +147,7 @@ static int build_tree(struct an_report *r, struct err *e)
     if (r->query->form == AN_REPORT_INVERTED)
         invert(r, &self, &wait);
     if (rc == 0) {
-        an_list_build(&r->list, &r->trees, &r->symbols, self, wait, (int64_t)least);
+        an_list_build(&r->list, &r->trees, &r->symbols, self, wait, sat_of(least));
         limit_tree(r);
     }
     free(self);

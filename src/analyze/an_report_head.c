@@ -96,6 +96,7 @@ static void put_facts(struct an_report *r)
     result_fact(s, "samples", result_uint(r->all.samples));
     result_fact(s, "effective_samples", result_real(r->all.effective, 1));
     result_fact(s, "damage", result_text(r->p->damage));
+    result_fact(s, "cut", result_text(r->p->cut));
     result_fact(s, "missing_bytes", result_uint(r->p->missing_bytes));
     result_fact(s, "meta", meta);
     if (!an_report_has_waits(r))

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/sat.h"
+
 enum { CONTEXT = 2 };
 
 struct selection {
@@ -47,7 +49,7 @@ static int64_t least_of(const struct selection *x, const struct an_instr *instr,
 
     for (uint32_t i = 0; i < n; i++)
         sum += (double)instr[i].self;
-    return (int64_t)(sum / 10 < least ? sum / 10 : least);
+    return sat_of(sum / 10 < least ? sum / 10 : least);
 }
 
 /* Select the expensive instructions and their neighbors.  Add up the others, so that the figures

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/an_stat.h"
+#include "base/sat.h"
 #include "text/human.h"
 
 enum { DECIMALS = 4 };
@@ -18,7 +19,7 @@ static struct human shown(const struct an_measure *m, double x)
     if (strcmp(m->unit, "bytes") == 0)
         return human_bytes(x);
     if (strcmp(m->unit, "count") == 0)
-        return human_count((int64_t)(x + 0.5));
+        return human_count(sat_of(x + 0.5));
     snprintf(h.s, sizeof h.s, "%.2f%s", x, strcmp(m->unit, "pct") == 0 ? " %" : "");
     return h;
 }

@@ -26,4 +26,10 @@ static inline int64_t sat_of(double x)
     return x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : (int64_t)x;
 }
 
+/* NaN and negative numbers become 0. */
+static inline uint64_t sat_u64_of(double x)
+{
+    return x >= 0x1p64 ? UINT64_MAX : x > 0 ? (uint64_t)x : 0;
+}
+
 #endif

@@ -1,6 +1,7 @@
 /* input.c - see input.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/input.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -46,7 +47,7 @@ static struct profile *open_all(char **path, size_t n, struct err *e)
     return p;
 }
 
-struct profile *input_open(const struct opts_rest *rest, struct err *e)
+static struct profile *open_any(const struct opts_rest *rest, struct err *e)
 {
     if (rest->n && rest->command) {
         err_set(e, ERR_USAGE, "give either a file (\"%s\") or a command to record, not both",
@@ -58,4 +59,13 @@ struct profile *input_open(const struct opts_rest *rest, struct err *e)
     if (rest->n > 1)
         return open_all(rest->v, (size_t)rest->n, e);
     return rest->n ? format_open(rest->v[0], e) : open_default(e);
+}
+
+struct profile *input_open(const struct opts_rest *rest, struct err *e)
+{
+    struct profile *p = open_any(rest, e);
+
+    if (p && *p->cut)
+        fprintf(stderr, "fathom: the profile is cut: %s\n", p->cut);
+    return p;
 }

@@ -11,6 +11,7 @@
 
 #include "analyze/an_symbols.h"
 #include "base/hash.h"
+#include "base/sat.h"
 #include "formats/formats.h"
 #include "formats/gzip.h"
 #include "formats/pprof.h"
@@ -297,7 +298,7 @@ static void write_facts(struct writer *w)
     char *comment = mem_printf(PPROF_COMMAND "%s", command);
 
     if (duration > 0)
-        pb_u64(&w->b, PPROF_DURATION, (uint64_t)duration);
+        pb_u64(&w->b, PPROF_DURATION, sat_u64_of(duration));
     if (*command)
         pb_u64(&w->b, PPROF_COMMENT, text(w, comment));
     free(comment);

@@ -128,6 +128,7 @@ static void put_facts(const struct page *page)
     json_put_u64(&j, "symbols", page->data.n_symbols);
     json_put_u64(&j, "symbolBytes", page->data.symbol_bytes);
     json_put_str(&j, "damage", p->damage);
+    json_put_str(&j, "cut", p->cut);
     put_metrics(&j, p);
     put_threads(&j, p);
     put_meta(&j, p);

@@ -21,6 +21,7 @@ void profile_free(struct profile *p)
     vec_release(&p->chain);
     vec_release(&p->location);
     vec_release(&p->stack);
+    vec_release(&p->depth);
     vec_release(&p->tag);
     vec_release(&p->sample);
     vec_release(&p->time);
@@ -29,6 +30,7 @@ void profile_free(struct profile *p)
     vec_release(&p->row);
     vec_release(&p->source);
     vec_release(&p->code);
+    index_release(&p->meta_of);
     free(p);
 }
 
@@ -37,12 +39,21 @@ const char *profile_string(const struct profile *p, uint32_t id)
     return id && id <= p->string.n ? p->string.v[id - 1].s : "";
 }
 
+struct profile_meta *profile_find_meta(const struct profile *p, const char *key)
+{
+    uint64_t h = hash_bytes(key, strlen(key));
+
+    for (uint32_t at = index_first(&p->meta_of, h), id; (id = index_id(&p->meta_of, h, &at));)
+        if (strcmp(p->meta.v[id - 1].key, key) == 0)
+            return &p->meta.v[id - 1];
+    return NULL;
+}
+
 const char *profile_meta(const struct profile *p, const char *key)
 {
-    for (size_t i = 0; i < p->meta.n; i++)
-        if (strcmp(p->meta.v[i].key, key) == 0)
-            return p->meta.v[i].value;
-    return "";
+    const struct profile_meta *m = profile_find_meta(p, key);
+
+    return m ? m->value : "";
 }
 
 double profile_meta_number(const struct profile *p, const char *key, double otherwise)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "profile/sink.h"
 
@@ -58,6 +59,7 @@ struct profile {
     VEC(struct profile_chain) chain;
     VEC(struct location) location;
     VEC(struct profile_node) stack; /* parent id < own id */
+    VEC(uint16_t) depth;            /* by stack id - 1: its number of frames, 1 or more */
     VEC(struct tag) tag;            /* parent id < own id */
     VEC(struct profile_sample) sample;
     VEC(struct profile_time) time;  /* one for each sample, or none if no sample has a time */
@@ -69,6 +71,8 @@ struct profile {
     /* What the reader could not read, as a sentence for reports; "" when nothing is missing. */
     const char *damage;
     uint64_t missing_bytes;
+    const char *cut; /* what exceeded the limits of limits.h, likewise */
+    struct index meta_of; /* by key: index in meta, + 1 */
 };
 
 struct profile *profile_new(void);
@@ -92,6 +96,7 @@ void profile_keep_samples(struct profile *p, size_t n);
 
 const char *profile_string(const struct profile *p, uint32_t id);   /* "" for 0 */
 const char *profile_meta(const struct profile *p, const char *key); /* "" when absent */
+struct profile_meta *profile_find_meta(const struct profile *p, const char *key); /* or NULL */
 double profile_meta_number(const struct profile *p, const char *key, double otherwise);
 /* Start of the recording in the clock of its samples; 0 when it has no times. */
 uint64_t profile_start_ns(const struct profile *p);

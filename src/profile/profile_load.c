@@ -11,14 +11,25 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "profile/limits.h"
 #include "profile/profile.h"
+
+/* No sum over the samples of a metric can overflow: analyses add without checks. */
+struct used { /* of a metric */
+    uint64_t weight; /* sum of absolute weights */
+    uint64_t count;
+};
 
 struct loader { /* profile must be first: profile_free() frees both */
     struct profile p;
     struct sink sink;
     struct err first;
-    uint64_t *used; /* by metric: sum of its absolute weights; in the arena */
-    size_t n_used;
+    struct used used[LIMIT_METRICS];
+    uint64_t n_metrics; /* defined; the profile has at most LIMIT_METRICS */
+    uint64_t n_deep;    /* stacks that were deeper than LIMIT_DEPTH */
+    uint64_t n_dropped; /* samples of other metrics */
+    uint64_t n_long;    /* chains that were longer than LIMIT_CHAIN */
+    bool has_inlined;   /* a chain has several functions */
 };
 
 static struct loader *loader_of(struct sink *s)
@@ -70,9 +81,18 @@ static bool has_room(struct loader *l, const char *what, size_t n)
     return false;
 }
 
+static void add_meta(struct profile *p, const char *key, const char *value)
+{
+    size_t n = strlen(key);
+
+    vec_push(&p->meta, ((struct profile_meta){ arena_strndup(&p->arena, key, n), value }));
+    index_add(&p->meta_of, hash_bytes(key, n), (uint32_t)p->meta.n);
+}
+
 static void load_meta(struct sink *s, const char *key, const char *value)
 {
     struct profile *p = &loader_of(s)->p;
+    struct profile_meta *known;
     const char *copy;
 
     if (!has_room(loader_of(s), "meta", p->meta.n))
@@ -80,15 +100,15 @@ static void load_meta(struct sink *s, const char *key, const char *value)
     copy = arena_strndup(&p->arena, value, strlen(value));
     if (strcmp(key, "file.damage") == 0)
         p->damage = copy;
+    if (strcmp(key, "file.cut") == 0)
+        p->cut = copy;
     if (strcmp(key, "file.missing_bytes") == 0)
         p->missing_bytes = strtoull(copy, NULL, 10);
-    for (size_t i = 0; i < p->meta.n; i++)
-        if (strcmp(p->meta.v[i].key, key) == 0) { /* the last value wins */
-            p->meta.v[i].value = copy;
-            return;
-        }
-    vec_push(&p->meta,
-             ((struct profile_meta){ arena_strndup(&p->arena, key, strlen(key)), copy }));
+    known = profile_find_meta(p, key);
+    if (known)
+        known->value = copy; /* the last value wins */
+    else
+        add_meta(p, key, copy);
 }
 
 /* Names come from binaries and files in any encoding; a profile contains only UTF-8. */
@@ -113,8 +133,10 @@ static void load_metric(struct sink *s, const struct metric *m)
 {
     struct loader *l = loader_of(s);
 
-    if (has_room(l, "metrics", l->p.metric.n) && string_ok(l, m->name) &&
-        string_ok(l, m->unit) && string_ok(l, m->about))
+    if (!has_room(l, "metrics", l->n_metrics) || !string_ok(l, m->name) ||
+        !string_ok(l, m->unit) || !string_ok(l, m->about))
+        return;
+    if (l->n_metrics++ < LIMIT_METRICS)
         vec_push(&l->p.metric, *m);
 }
 
@@ -222,10 +244,20 @@ static void load_frame(struct sink *s, const struct frame *f)
 static void load_stack(struct sink *s, uint32_t parent, uint32_t frame)
 {
     struct loader *l = loader_of(s);
+    struct profile *p = &l->p;
+    uint16_t depth = 1;
 
-    if (has_room(l, "stacks", l->p.stack.n) && known(l, "stack", parent, l->p.stack.n) &&
-        defined(l, "frame", frame, l->p.frame.n))
-        vec_push(&l->p.stack, ((struct profile_node){ parent, frame }));
+    if (!has_room(l, "stacks", p->stack.n) || !known(l, "stack", parent, p->stack.n) ||
+        !defined(l, "frame", frame, p->frame.n))
+        return;
+    if (parent && p->depth.v[parent - 1] == LIMIT_DEPTH) {
+        parent = p->stack.v[parent - 1].parent; /* FRAME replaces the deepest one */
+        l->n_deep++;
+    }
+    if (parent)
+        depth += p->depth.v[parent - 1];
+    vec_push(&p->stack, ((struct profile_node){ parent, frame }));
+    vec_push(&p->depth, depth);
 }
 
 static void load_tag(struct sink *s, const struct tag *t)
@@ -243,27 +275,21 @@ static bool tags_ok(struct loader *l, uint32_t tags)
     return known(l, "tag set", tags, l->p.tag.n);
 }
 
-static void add_used(struct loader *l)
+/* Return the part of X that keeps *SUM within 63 bits, and add it. */
+static uint64_t bounded(uint64_t *sum, uint64_t x)
 {
-    uint64_t *more = arena_zalloc(&l->p.arena, 2 * l->p.metric.n * sizeof *more);
+    uint64_t room = INT64_MAX - *sum;
 
-    if (l->n_used)
-        memcpy(more, l->used, l->n_used * sizeof *more);
-    l->used = more;
-    l->n_used = 2 * l->p.metric.n;
+    x = x < room ? x : room;
+    *sum += x;
+    return x;
 }
 
-/* Limit WEIGHT so that no sum over samples of METRIC can overflow: analyses add without checks. */
-static int64_t bounded(struct loader *l, uint32_t metric, int64_t weight)
+static int64_t bounded_weight(uint64_t *sum, int64_t weight)
 {
-    uint64_t size = weight < 0 ? -(uint64_t)weight : (uint64_t)weight, room;
-
-    if (l->n_used < metric)
-        add_used(l);
-    room = INT64_MAX - l->used[metric - 1];
-    size = size < room ? size : room;
-    l->used[metric - 1] += size;
-    return weight < 0 ? -(int64_t)size : (int64_t)size;
+    if (weight < 0)
+        return -(int64_t)bounded(sum, -(uint64_t)weight);
+    return (int64_t)bounded(sum, (uint64_t)weight);
 }
 
 /* Set the time of the next sample.  Samples before the first one with a time have none. */
@@ -277,16 +303,23 @@ static void add_time(struct profile *p, struct profile_time t)
 static void load_sample(struct sink *s, const struct sample *m)
 {
     struct loader *l = loader_of(s);
+    struct used *u;
 
     if (!no_error(l) || !known(l, "thread", m->thread, l->p.thread.n) ||
         !known(l, "stack", m->stack, l->p.stack.n) || !tags_ok(l, m->tags) ||
-        !defined(l, "metric", m->metric, l->p.metric.n))
+        !defined(l, "metric", m->metric, l->n_metrics))
         return;
+    if (m->metric > LIMIT_METRICS) {
+        l->n_dropped++;
+        return;
+    }
+    u = &l->used[m->metric - 1];
     if (l->p.time.n || m->start_ns || m->duration_ns)
         add_time(&l->p, (struct profile_time){ m->start_ns, m->duration_ns });
     vec_push(&l->p.sample,
-             ((struct profile_sample){ bounded(l, m->metric, m->weight), m->count, m->thread,
-                                       m->stack, m->metric, m->tags, m->cpu }));
+             ((struct profile_sample){ bounded_weight(&u->weight, m->weight),
+                                       bounded(&u->count, m->count), m->thread, m->stack,
+                                       m->metric, m->tags, m->cpu }));
 }
 
 static void load_span(struct sink *s, const struct span *x)
@@ -318,22 +351,25 @@ static void load_function(struct sink *s, const struct function *f)
         vec_push(&l->p.function, *f);
 }
 
-/* Copy CHAIN into the profile; false when it is invalid. */
+/* Copy CHAIN into the profile; false when it is invalid.  A chain that is too long keeps its
+ * outermost functions and the innermost, which has the self cost. */
 static inline bool take_chain(struct loader *l, const struct location *chain, size_t n,
                               struct profile_chain *out)
 {
-    size_t first = l->p.location.n;
+    size_t first = l->p.location.n, kept = n < LIMIT_CHAIN ? n : LIMIT_CHAIN;
 
-    if (!has_room(l, "locations", first + n))
+    if (!has_room(l, "locations", first + kept))
         return false;
-    vec_reserve(&l->p.location, first + n);
+    vec_reserve(&l->p.location, first + kept);
     for (size_t i = 0; i < n; i++) {
         if (!defined(l, "function", chain[i].function, l->p.function.n))
             return false;
-        l->p.location.v[first + i] = chain[i];
+        l->p.location.v[first + (i < kept ? i : kept - 1)] = chain[i];
     }
-    l->p.location.n += n;
-    *out = (struct profile_chain){ (uint32_t)first, (uint32_t)n };
+    l->p.location.n += kept;
+    l->n_long += kept < n;
+    l->has_inlined |= kept > 1;
+    *out = (struct profile_chain){ (uint32_t)first, (uint32_t)kept };
     return true;
 }
 
@@ -383,10 +419,85 @@ static void load_code(struct sink *s, const struct code_bytes *c)
     vec_push(&l->p.code, copy);
 }
 
+/* --- limits ----------------------------------------------------------------------------- */
+
+/* The longest chain for which all stacks together have at most limit_functions() functions. */
+static uint32_t longest_allowed(const struct profile *p)
+{
+    uint64_t stacks[LIMIT_CHAIN + 1] = { 0 }, all = p->stack.n, longer = 0;
+    uint32_t most = 1;
+
+    for (size_t i = 0; i < p->stack.n; i++)
+        stacks[p->chain.v[p->stack.v[i].frame - 1].n]++;
+    for (uint32_t n = 2; n <= LIMIT_CHAIN; n++)
+        longer += stacks[n];
+    while (most < LIMIT_CHAIN && all + longer <= limit_functions(p->stack.n)) {
+        all += longer;
+        longer -= stacks[++most];
+    }
+    return most;
+}
+
+static void shorten_chains(struct loader *l, uint32_t most)
+{
+    struct profile *p = &l->p;
+
+    for (size_t i = 0; i < p->chain.n; i++) {
+        struct profile_chain *c = &p->chain.v[i];
+
+        if (c->n <= most)
+            continue;
+        p->location.v[c->first + most - 1] = p->location.v[c->first + c->n - 1];
+        c->n = most;
+        l->n_long++;
+    }
+}
+
+static void start_item(struct buf *text, uint64_t n)
+{
+    buf_printf(text, "%s%" PRIu64 " ", text->n ? "; " : "", n);
+}
+
+static void describe_cut(struct loader *l, uint32_t longest)
+{
+    struct buf text = { 0 };
+
+    buf_str(&text, l->p.cut); /* by an earlier reader */
+    if (l->n_deep) {
+        start_item(&text, l->n_deep);
+        buf_printf(&text, "stacks of more than %d frames lack the frames in the middle",
+                   LIMIT_DEPTH);
+    }
+    if (l->n_long) {
+        start_item(&text, l->n_long);
+        buf_printf(&text, "frames of more than %u inlined functions lack some of them", longest);
+    }
+    if (l->n_dropped) {
+        start_item(&text, l->n_dropped);
+        buf_printf(&text, "samples of metrics after the first %d are missing", LIMIT_METRICS);
+    }
+    load_meta(&l->sink, "file.cut", buf_text(&text));
+    buf_release(&text);
+}
+
+static void apply_limits(struct loader *l)
+{
+    uint32_t longest = LIMIT_CHAIN;
+
+    if (l->has_inlined)
+        longest = longest_allowed(&l->p);
+    if (longest < LIMIT_CHAIN)
+        shorten_chains(l, longest);
+    if (l->n_deep || l->n_long || l->n_dropped)
+        describe_cut(l, longest);
+}
+
 static int load_end(struct sink *s, struct err *e)
 {
-    const struct loader *l = loader_of(s);
+    struct loader *l = loader_of(s);
 
+    if (no_error(l))
+        apply_limits(l);
     if (no_error(l))
         return 0;
     err_set(e, l->first.code, "%s", l->first.msg);
@@ -397,7 +508,7 @@ struct profile *profile_new(void)
 {
     struct loader *l = mem_zalloc(sizeof *l);
 
-    l->p.damage = "";
+    l->p.damage = l->p.cut = "";
     l->sink = (struct sink){
         .meta = load_meta,
         .string = load_string,

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/sat.h"
 #include "profile/profile_merge.h"
 
 enum { LISTED_MOST = 8, SAME_BOOT_S = 2 };
@@ -207,7 +208,7 @@ static void put_duration(const struct merge_meta *m, const char *key)
 
     for (size_t i = 0; i < m->n; i++) {
         uint64_t end = moved_start(m, i) +
-                       (uint64_t)profile_meta_number(m->part[i].profile, key, 0);
+                       sat_u64_of(profile_meta_number(m->part[i].profile, key, 0));
 
         last = end > last ? end : last;
     }

@@ -3,6 +3,7 @@
 
 #include "profile/intern.h"
 #include "profile/joint.h"
+#include "profile/limits.h"
 #include "profile/profile.h"
 
 static void add_string(struct sink *s, const char *text)
@@ -356,5 +357,160 @@ TEST(profile_refuses_a_sample_of_no_metric)
     sink_sample(profile_sink(p), &(struct sample){ .weight = 1 });
     CHECK_EQ(p->sample.n, 0);
     CHECK_EQ(sink_end(profile_sink(p), &e), -1);
+    profile_free(p);
+}
+
+/* Define N frames that are all the function 1. */
+static void define_frames(struct sink *s, uint32_t n)
+{
+    sink_function(s, &(struct function){ 0 });
+    for (uint32_t i = 0; i < n; i++)
+        sink_frame(s, &(struct frame){ .address = i + 1 });
+}
+
+TEST(profile_counts_are_cut_before_their_sum_overflows)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+
+    sink_metric(s, &(struct metric){ 0 });
+    sink_metric(s, &(struct metric){ 0 });
+    sink_sample(s, &(struct sample){ .metric = 1, .count = UINT64_MAX });
+    sink_sample(s, &(struct sample){ .metric = 1, .count = 3 });
+    sink_sample(s, &(struct sample){ .metric = 2, .count = 3 });
+    CHECK_EQ(p->sample.v[0].count, INT64_MAX);
+    CHECK_EQ(p->sample.v[1].count, 0);
+    CHECK_EQ(p->sample.v[2].count, 3);
+    profile_free(p);
+}
+
+TEST(profile_stacks_have_at_most_limit_depth_frames)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+
+    define_frames(s, LIMIT_DEPTH + 3);
+    for (uint32_t i = 0; i < LIMIT_DEPTH + 3; i++)
+        sink_stack(s, i, i + 1);
+    sink_stack(s, 5, 1);
+    CHECK(sink_end(s, NULL) == 0);
+    CHECK_EQ(p->depth.v[LIMIT_DEPTH - 1], LIMIT_DEPTH);
+    CHECK_EQ(p->stack.v[LIMIT_DEPTH - 1].parent, LIMIT_DEPTH - 1);
+    for (uint32_t i = LIMIT_DEPTH; i < LIMIT_DEPTH + 3; i++) {
+        CHECK_EQ(p->stack.v[i].parent, LIMIT_DEPTH - 1); /* the innermost frame stays */
+        CHECK_EQ(p->stack.v[i].frame, i + 1);
+        CHECK_EQ(p->depth.v[i], LIMIT_DEPTH);
+    }
+    CHECK_EQ(p->depth.v[LIMIT_DEPTH + 3], 6);
+    CHECK_STR(p->cut, "3 stacks of more than 8192 frames lack the frames in the middle");
+    CHECK_STR(profile_meta(p, "file.cut"), p->cut);
+    profile_free(p);
+}
+
+TEST(profile_frames_keep_the_outermost_functions_and_the_innermost)
+{
+    struct location chain[LIMIT_CHAIN + 2];
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+    struct profile_chain c;
+
+    define_frames(s, 2);
+    for (uint32_t i = 0; i < LIMIT_CHAIN + 2; i++)
+        chain[i] = (struct location){ 1, i };
+    sink_resolve(s, 1, chain, LIMIT_CHAIN);
+    sink_resolve(s, 2, chain, LIMIT_CHAIN + 2);
+    sink_module(s, &(struct module){ 0 });
+    sink_line(s, &(struct line_row){ .module = 1 }, chain, LIMIT_CHAIN + 1);
+    CHECK(sink_end(s, NULL) == 0);
+    CHECK_EQ(p->chain.v[0].n, LIMIT_CHAIN);
+    c = p->chain.v[1];
+    CHECK_EQ(c.n, LIMIT_CHAIN);
+    CHECK_EQ(p->location.v[c.first + LIMIT_CHAIN - 2].line, LIMIT_CHAIN - 2);
+    CHECK_EQ(p->location.v[c.first + LIMIT_CHAIN - 1].line, LIMIT_CHAIN + 1);
+    CHECK_EQ(p->row.v[0].chain.n, LIMIT_CHAIN);
+    CHECK_STR(p->cut, "2 frames of more than 256 inlined functions lack some of them");
+    profile_free(p);
+}
+
+/* 100,000 stacks that use one frame with 200 functions: 20 million functions. */
+TEST(profile_stacks_have_at_most_limit_functions_together)
+{
+    enum { STACKS = 100000, CHAIN = 200 };
+    struct location chain[CHAIN];
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+    uint64_t all = 0;
+
+    define_frames(s, 2);
+    for (uint32_t i = 0; i < CHAIN; i++)
+        chain[i] = (struct location){ 1, i };
+    sink_resolve(s, 1, chain, CHAIN);
+    sink_resolve(s, 2, chain, 3);
+    for (uint32_t i = 0; i < STACKS; i++)
+        sink_stack(s, 0, 1);
+    sink_stack(s, 0, 2);
+    CHECK(sink_end(s, NULL) == 0);
+    for (size_t i = 0; i < p->stack.n; i++)
+        all += p->chain.v[p->stack.v[i].frame - 1].n;
+    CHECK(all <= limit_functions(p->stack.n));
+    CHECK(all + STACKS > limit_functions(p->stack.n)); /* not one function fewer than necessary */
+    CHECK_EQ(p->location.v[p->chain.v[0].first + p->chain.v[0].n - 1].line, CHAIN - 1);
+    CHECK_EQ(p->chain.v[1].n, 3);
+    CHECK(strstr(p->cut, "1 frames of more than 87 inlined functions"));
+    profile_free(p);
+}
+
+TEST(profile_drops_the_samples_of_metrics_after_the_limit)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+
+    for (uint32_t i = 0; i < LIMIT_METRICS + 2; i++)
+        sink_metric(s, &(struct metric){ .period = i });
+    sink_sample(s, &(struct sample){ .metric = LIMIT_METRICS, .weight = 1 });
+    sink_sample(s, &(struct sample){ .metric = LIMIT_METRICS + 1, .weight = 1 });
+    sink_sample(s, &(struct sample){ .metric = LIMIT_METRICS + 2, .weight = 1 });
+    CHECK(sink_end(s, NULL) == 0);
+    CHECK_EQ(p->metric.n, LIMIT_METRICS);
+    CHECK_EQ(p->sample.n, 1);
+    CHECK_STR(p->cut, "2 samples of metrics after the first 256 are missing");
+    profile_free(p);
+    p = profile_new();
+    sink_sample(profile_sink(p), &(struct sample){ .metric = 1 });
+    CHECK(sink_end(profile_sink(p), NULL) < 0);
+    profile_free(p);
+}
+
+/* What an earlier reader cut is kept, and what this one cuts is added. */
+TEST(profile_says_what_each_reader_cut)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+
+    sink_meta(s, "file.cut", "first");
+    for (uint32_t i = 0; i <= LIMIT_METRICS; i++)
+        sink_metric(s, &(struct metric){ 0 });
+    sink_sample(s, &(struct sample){ .metric = LIMIT_METRICS + 1, .weight = 1 });
+    CHECK(sink_end(s, NULL) == 0);
+    CHECK_STR(p->cut, "first; 1 samples of metrics after the first 256 are missing");
+    profile_free(p);
+}
+
+/* A comparison of all pairs would take hours. */
+TEST(profile_finds_each_of_a_million_facts)
+{
+    enum { FACTS = 1000000 };
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+    char key[24];
+
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < FACTS; i++) {
+            snprintf(key, sizeof key, "key %d", i);
+            sink_meta(s, key, round ? "new" : "old");
+        }
+    CHECK_EQ(p->meta.n, FACTS);
+    CHECK_STR(profile_meta(p, "key 999999"), "new");
+    CHECK_STR(p->meta.v[FACTS - 1].value, "new");
     profile_free(p);
 }

@@ -17,6 +17,7 @@ export function qualityOf(facts) {
   const { meta } = facts, q = (key) => Number(meta[`quality.${key}`] || 0), out = [];
   const samples = q("samples"), add = (text, bad = false) => out.push([text, bad]);
   if (facts.damage) add(facts.damage, true);
+  if (facts.cut) add(facts.cut, true);
   if (samples) add(`${formatCount(samples)} samples`);
   if (meta.rate_asked) add(`${meta.rate_asked} Hz requested${meta.rate_achieved ? `, ${Math.round(+meta.rate_achieved)} achieved` : ""}`);
   if ("quality.lost" in meta) add(`${formatCount(q("lost"))} lost`, q("lost") > samples / 100);
