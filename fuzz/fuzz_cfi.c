@@ -33,7 +33,7 @@ static void write_and_read(const struct unw_body *b)
     struct unw_header *h = (struct unw_header *)b->header;
     struct unw_body again;
 
-    h->checksum = hash_bytes((const char *)h + 16, b->size - 16);
+    h->checksum = hash_fixed_bytes((const char *)h + 16, b->size - 16);
     if (!unw_table_check(&again, h, b->size, h->key))
         abort();
     use_body(&again);
@@ -91,7 +91,7 @@ static void cache_file(const uint8_t *data, size_t size)
         return;
     memcpy(h, data, size);
     if (size >= sizeof *h)
-        h->checksum = hash_bytes((const char *)h + 16, size - 16);
+        h->checksum = hash_fixed_bytes((const char *)h + 16, size - 16);
     if (unw_table_check(&b, h, size, size >= sizeof *h ? h->key : 0))
         use_body(&b);
     free(h);

@@ -3,10 +3,26 @@
 #include "base/hash.h"
 
 #include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/random.h>
 
 #include "base/mem.h"
 
 enum { FIRST_SLOTS = 64 };
+
+uint64_t hash_key[4];
+
+/* Early in the boot getrandom has no random bytes yet.  The kernel gives each process 16, which
+ * the C library also uses for other secrets: use them only mixed, and only then. */
+__attribute__((constructor)) static void make_key(void)
+{
+    const unsigned char *from_kernel = (const unsigned char *)getauxval(AT_RANDOM);
+
+    if (getrandom(hash_key, sizeof hash_key, GRND_NONBLOCK) != (ssize_t)sizeof hash_key)
+        for (size_t i = 0; i < ARRAY_LEN(hash_key); i++)
+            hash_key[i] = hash_fixed_pair(from_kernel ? hash_fixed_bytes(from_kernel, 16) : 0, i);
+    hash_key[1] |= 1; /* a multiplier */
+}
 
 static void place(struct index *ix, struct index_slot s)
 {
@@ -46,7 +62,7 @@ void index_release(struct index *ix)
 
 static uint32_t umap_at(const struct umap *m, uint64_t key)
 {
-    uint32_t at = (uint32_t)hash_u64(key) & m->mask;
+    uint32_t at = index_tag_(hash_u64(key)) & m->mask;
 
     while (m->slot[at].value && m->slot[at].key != key)
         at = (at + 1) & m->mask;
@@ -85,7 +101,13 @@ void umap_put(struct umap *m, uint64_t key, uint32_t value)
 
 void umap_clear(struct umap *m)
 {
-    if (m->slot)
+    if (!m->n)
+        return;
+    /* A table that is mostly empty was cleared before: clearing it each time costs more than the
+     * keys that were added. */
+    if (m->mask + 1 > FIRST_SLOTS && m->n < (m->mask + 1) / 16)
+        umap_release(m);
+    else
         memset(m->slot, 0, ((size_t)m->mask + 1) * sizeof *m->slot);
     m->n = 0;
 }

@@ -81,7 +81,7 @@ static void load(struct unw_table *table)
     char path[PATH_MAX];
     bool keep;
 
-    key = hash_bytes(t->build_id, t->build_id_size);
+    key = hash_fixed_bytes(t->build_id, t->build_id_size);
     keep = cfi_stored_path(path, sizeof path, t->build_id, t->build_id_size, t->file_size);
     t->from_cache = keep && cfi_stored_load(&t->table.body, path, key) &&
                     t->table.body.header->arch == (uint32_t)t->machine->arch;

@@ -8,9 +8,10 @@
 
 enum { SLOTS = 1 << 15 };
 
+/* Which frames replace which must be the same in every run. */
 static uint64_t key_of(struct joint at)
 {
-    return hash_pair(hash_pair(at.thread, at.pc), at.sp) | 1;
+    return hash_fixed_pair(hash_fixed_pair(at.thread, at.pc), at.sp) | 1;
 }
 
 static struct joint_slot *slot_of(const struct joints *j, uint64_t key)

@@ -93,14 +93,14 @@ static uint64_t list_key(void)
     uint64_t key = (uint64_t)CACHE_VERSION << 32 | geteuid();
 
     map_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
-    key = hash_pair(key, hash_bytes(boot, strlen(boot)));
+    key = hash_fixed_pair(key, hash_fixed_bytes(boot, strlen(boot)));
     if (map_open(&modules, "/proc/modules", NULL) == 0) {
         const char *p = (const char *)modules.data, *end = p + modules.size;
 
         while (p && p < end) { /* names only: the use counts next to them change constantly */
             const char *stop = memchr(p, ' ', (size_t)(end - p));
 
-            key = hash_pair(key, hash_bytes(p, stop ? (size_t)(stop - p) : 0));
+            key = hash_fixed_pair(key, hash_fixed_bytes(p, stop ? (size_t)(stop - p) : 0));
             p = memchr(p, '\n', (size_t)(end - p));
             p = p ? p + 1 : NULL;
         }

@@ -127,7 +127,7 @@ static bool kept_path(struct sym_image *im, char *path, size_t cap)
     for (size_t i = 0; i < KINDS; i++) {
         const unsigned char *p = sym_image_bytes(im, kinds[i], &n);
 
-        hash = hash_pair(hash, p ? hash_bytes(p, n) : 0);
+        hash = hash_fixed_pair(hash, p ? hash_fixed_bytes(p, n) : 0);
     }
     sym_locate_hex(hex, im->build_id, im->build_id_size);
     n = strlen(path);

@@ -24,7 +24,7 @@ enum { HASHED_FROM = 16 }; /* excludes magic, version and checksum */
 
 uint64_t unw_table_checksum(const void *bytes, size_t size)
 {
-    return hash_bytes((const char *)bytes + HASHED_FROM, size - HASHED_FROM);
+    return hash_fixed_bytes((const char *)bytes + HASHED_FROM, size - HASHED_FROM);
 }
 
 static bool pages_are_sound(const struct unw_body *b)

@@ -22,8 +22,8 @@ enum {
 
 struct unw_header { /* 64 bytes */
     uint32_t magic, version;
-    uint64_t checksum; /* hash_bytes of all that follows */
-    uint64_t key;      /* hash_bytes of the build id */
+    uint64_t checksum; /* hash_fixed_bytes of all that follows */
+    uint64_t key;      /* hash_fixed_bytes of the build id */
     uint32_t arch, n_rules, n_pages, n_rows;
     uint64_t low;      /* multiple of 65536 */
     uint64_t start, end; /* first address covered; first one after */

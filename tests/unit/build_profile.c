@@ -67,7 +67,7 @@ static struct location place_of(struct builder *b, char *text, uint32_t *module)
 /* Frames with distinct text are distinct: the address is a hash of the text. */
 static uint32_t frame_of(struct builder *b, char *text)
 {
-    uint64_t address = hash_bytes(text, strlen(text)) | 1;
+    uint64_t address = hash_fixed_bytes(text, strlen(text)) | 1;
     struct location chain[8];
     uint32_t n = 0, module = 0, known = (uint32_t)b->in.frame.n, frame;
 

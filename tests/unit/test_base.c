@@ -364,3 +364,100 @@ TEST(a_large_vec_keeps_its_items)
     CHECK_EQ(wrong, 0);
     vec_release(&v);
 }
+
+/* Of N hashes, how many have a place of their own in a table of 2^24 slots. */
+static uint32_t n_places(const uint64_t *hash, uint32_t n)
+{
+    unsigned char *seen = mem_zalloc(1 << 24);
+    uint32_t places = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        unsigned char *place = &seen[index_tag_(hash[i]) & 0xffffff];
+
+        places += !*place;
+        *place = 1;
+    }
+    free(seen);
+    return places;
+}
+
+enum { CRAFTED = 1 << 15 };
+
+static void use_this_key(void)
+{
+    static const uint64_t key[4] = { 0x1c7e92fd3a50b864, 0x5b0d27e9c8416fa3, 0xe3946a0b7d21f58c,
+                                     0x80f5cb164e97d32a };
+
+    CHECK(hash_key[0] && hash_key[1] & 1 && hash_key[2] && hash_key[3]); /* the random key */
+    memcpy(hash_key, key, sizeof key);
+}
+
+/* Keys as someone would choose them who knows the fixed functions. */
+TEST(keys_that_collide_under_a_fixed_hash_function_are_spread)
+{
+    static uint64_t bytes[CRAFTED], pairs[CRAFTED], words[CRAFTED];
+
+    use_this_key();
+    for (uint64_t i = 0; i < CRAFTED; i++) {
+        const uint64_t odd = 0xd6e8feb86659fd93u;
+        uint64_t text[2] = { i, (16 * 0x9e3779b97f4a7c15u ^ i) * odd };
+        uint64_t word = i << 40, inverse = odd;
+
+        text[1] ^= text[1] >> 29;
+        CHECK_EQ(hash_fixed_bytes(text, 16), 0);
+        bytes[i] = hash_bytes(text, sizeof text);
+        CHECK_EQ(hash_fixed_pair(i, -i * 0x9e3779b97f4a7c15u), 0);
+        pairs[i] = hash_pair(i, -i * 0x9e3779b97f4a7c15u);
+        for (int k = 0; k < 5; k++) /* the inverse modulo 2^64 */
+            inverse *= 2 - odd * inverse;
+        for (int k = 0; k < 2; k++) {
+            word ^= word >> 32;
+            word *= inverse;
+        }
+        word ^= word >> 32;
+        CHECK_EQ(hash_fixed_u64(word), i << 40);
+        words[i] = hash_u64(word);
+    }
+    CHECK(n_places(bytes, CRAFTED) > CRAFTED * 0.99);
+    CHECK(n_places(pairs, CRAFTED) > CRAFTED * 0.99);
+    CHECK(n_places(words, CRAFTED) > CRAFTED * 0.99);
+}
+
+/* Multiples of a power of two, small numbers, and changes of the highest bits. */
+TEST(hashes_of_regular_keys_are_spread)
+{
+    static uint64_t bytes[CRAFTED], pairs[CRAFTED], words[CRAFTED];
+
+    use_this_key();
+    for (unsigned shift = 0; shift <= 48; shift += 4) {
+        for (uint64_t i = 0; i < CRAFTED; i++) {
+            uint64_t key[3] = { 0, i << shift, 7 };
+
+            bytes[i] = hash_bytes(key, i % 2 ? 16 : 24);
+            pairs[i] = i % 2 ? hash_pair(i << shift, 1) : hash_pair(1, i << shift);
+            words[i] = hash_u64(i << shift);
+        }
+        CHECK(n_places(bytes, CRAFTED) > CRAFTED * 0.99);
+        CHECK(n_places(pairs, CRAFTED) > CRAFTED * 0.99);
+        CHECK(n_places(words, CRAFTED) > CRAFTED * 0.99);
+    }
+}
+
+TEST(clearing_a_map_again_costs_no_more_than_its_keys)
+{
+    struct umap m = { 0 };
+
+    for (uint32_t i = 1; i < 100000; i++)
+        umap_put(&m, i, i);
+    umap_clear(&m);
+    CHECK_EQ(umap_find(&m, 99999), 0);
+    umap_put(&m, 5, 6);
+    umap_clear(&m);
+    CHECK_EQ(umap_find(&m, 5), 0);
+    CHECK(m.mask < 1000);
+    umap_put(&m, 5, 7);
+    CHECK_EQ(umap_find(&m, 5), 7);
+    umap_clear(&m);
+    CHECK(m.slot != NULL); /* a small table is kept */
+    umap_release(&m);
+}

@@ -24,7 +24,7 @@ struct values {
 
 static uint64_t memory_at(uint64_t address)
 {
-    return hash_u64(address);
+    return hash_fixed_u64(address);
 }
 
 static uint64_t register_value(struct values *v, uint64_t reg)
