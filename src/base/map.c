@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/mem.h"
-#include "base/save.h"
 
 /* Larger than any profile. /dev/zero or an endless pipe must not use all memory. */
 static const size_t MOST_BYTES = (size_t)4 << 30;
@@ -121,38 +119,4 @@ int64_t map_read_int(const char *path, int64_t otherwise)
         return otherwise;
     x = strtoll(text, &end, 10);
     return end == text ? otherwise : x;
-}
-
-int map_make_dirs(const char *path)
-{
-    char part[PATH_MAX];
-
-    if (strlen(path) >= sizeof part)
-        return -1;
-    strcpy(part, path);
-    for (char *s = part + 1; *s; s++) {
-        if (*s != '/')
-            continue;
-        *s = 0;
-        if (mkdir(part, 0777) < 0 && errno != EEXIST)
-            return -1;
-        *s = '/';
-    }
-    return 0;
-}
-
-int map_write_file(const char *path, const void *data, size_t n, struct err *e)
-{
-    struct save s;
-    bool good;
-
-    map_make_dirs(path);
-    if (save_open(&s, path, SAVE_PRIVATE) < 0)
-        return err_sys(e, "cannot write %s", path);
-    good = save_write(s.fd, data, n) == 0;
-    if (!good)
-        err_sys(e, "cannot write %s", path);
-    if (save_close(&s, path, good) < 0)
-        return err_sys(e, "cannot write %s", path);
-    return good ? 0 : -1;
 }

@@ -26,8 +26,4 @@ void map_close(struct map *m);
 long map_read_text(const char *path, char *text, size_t cap);
 int64_t map_read_int(const char *path, int64_t otherwise);
 
-/* Save all of DATA as PATH, readable by its owner only, creating missing directories. */
-int map_write_file(const char *path, const void *data, size_t n, struct err *e);
-int map_make_dirs(const char *path); /* all directories above PATH's last slash; 0 or -1 */
-
 #endif

@@ -3,77 +3,185 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { ATTEMPTS = 100 };
 
-static bool is_special(const char *path)
+/* A name that nobody can predict.  While the kernel has no random numbers yet, nanoseconds must do;
+ * the names are used exclusively in any case. */
+static void choose_name(struct save *s)
 {
+    uint64_t random;
+
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        random = ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec) + (uint64_t)getpid();
+    }
+    snprintf(s->temporary, sizeof s->temporary, ".fathom-%016llx", (unsigned long long)random);
+}
+
+/* The file of FD, which may have no name, as a path. */
+static void path_of(char path[32], int fd)
+{
+    snprintf(path, 32, "/proc/self/fd/%d", fd);
+}
+
+/* A file without a name, or -1 where it could not get one later. */
+static int open_unnamed(const struct save *s, mode_t mode)
+{
+    int fd = openat(s->at.folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+    char path[32];
     struct stat st;
 
-    return lstat(path, &st) == 0 && !S_ISREG(st.st_mode);
+    path_of(path, fd);
+    if (fd < 0 || stat(path, &st) == 0)
+        return fd;
+    close(fd);
+    return -1;
 }
 
-static bool temporary_path(char *to, size_t cap, const char *path, const struct save *s)
+static int create(struct save *s, mode_t mode)
 {
-    if ((size_t)snprintf(to, cap, "%s%s", path, s->suffix) < cap)
-        return true;
-    errno = ENAMETOOLONG;
-    return false;
+    s->fd = open_unnamed(s, mode);
+    for (int i = 0; s->fd < 0 && i < ATTEMPTS; i++) {
+        choose_name(s);
+        s->fd = openat(s->at.folder, s->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (s->fd < 0 && errno != EEXIST)
+            break;
+    }
+    if (s->fd < 0)
+        place_close(&s->at);
+    return s->fd < 0 ? -1 : 0;
 }
 
-/* Nanoseconds are hard to guess, and with O_EXCL a correct guess only causes another attempt. */
-static void new_suffix(struct save *s)
+static int find(struct save *s, const char *path)
 {
-    struct timespec now;
+    *s = (struct save){ .fd = -1 };
+    if (place_find(&s->at, path) == 0)
+        return 0;
+    place_close(&s->at);
+    return -1;
+}
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    snprintf(s->suffix, sizeof s->suffix, ".%07x%05x.tmp", (unsigned)now.tv_nsec & 0xfffffff,
-             (unsigned)(now.tv_sec * 31 + getpid()) & 0xfffff);
+int save_open_new(struct save *s, const char *path, mode_t mode)
+{
+    if (find(s, path) < 0)
+        return -1;
+    if (place_is_replaced(&s->at))
+        return create(s, mode);
+    place_close(&s->at);
+    errno = EEXIST;
+    return -1;
 }
 
 int save_open(struct save *s, const char *path, mode_t mode)
 {
-    char temporary[PATH_MAX];
-
-    *s = (struct save){ .fd = -1 };
-    if (is_special(path)) {
-        s->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-        return s->fd < 0 ? -1 : 0;
-    }
-    for (int i = 0; i < ATTEMPTS; i++) {
-        new_suffix(s);
-        if (!temporary_path(temporary, sizeof temporary, path, s))
-            return -1;
-        s->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (s->fd >= 0 || errno != EEXIST)
-            break;
-    }
+    if (find(s, path) < 0)
+        return -1;
+    s->direct = !place_is_replaced(&s->at);
+    if (!s->direct)
+        return create(s, mode);
+    s->fd = place_open(&s->at, O_WRONLY | (s->at.by_kernel ? O_TRUNC : 0));
+    place_close(&s->at);
     return s->fd < 0 ? -1 : 0;
 }
 
-int save_close(struct save *s, const char *path, bool good)
+int save_open_in(struct save *s, int folder, const char *name, mode_t mode)
 {
-    char temporary[PATH_MAX];
-    int rc = close(s->fd), cause;
-
-    s->fd = -1;
-    if (!s->suffix[0])
-        return good ? rc : 0;
-    if (!temporary_path(temporary, sizeof temporary, path, s))
+    *s = (struct save){ .fd = -1 };
+    s->at.folder = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+    if (s->at.folder < 0)
         return -1;
-    if (good && rc == 0 && rename(temporary, path) == 0)
-        return 0;
-    cause = errno;
-    unlink(temporary);
+    if ((size_t)snprintf(s->at.name, sizeof s->at.name, "%s", name) < sizeof s->at.name)
+        return create(s, mode);
+    place_close(&s->at);
+    errno = ENAMETOOLONG;
+    return -1;
+}
+
+static void discard(struct save *s)
+{
+    int cause = errno;
+
+    if (s->temporary[0])
+        unlinkat(s->at.folder, s->temporary, 0);
+    s->temporary[0] = 0;
     errno = cause;
-    return good ? -1 : 0;
+}
+
+/* Give an unnamed file a temporary name, because linkat cannot replace a file and renameat can. */
+static int add_name(struct save *s)
+{
+    char path[32];
+
+    path_of(path, s->fd);
+    for (int i = 0; i < ATTEMPTS; i++) {
+        choose_name(s);
+        if (linkat(AT_FDCWD, path, s->at.folder, s->temporary, AT_SYMLINK_FOLLOW) == 0)
+            return 0;
+        if (errno != EEXIST)
+            break;
+    }
+    s->temporary[0] = 0;
+    return -1;
+}
+
+/* No signal may end the process while the file has its temporary name. */
+static int finish(struct save *s)
+{
+    sigset_t all, old;
+    int rc, cause;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    rc = s->temporary[0] ? 0 : add_name(s);
+    if (rc == 0)
+        rc = renameat(s->at.folder, s->temporary, s->at.folder, s->at.name);
+    if (rc < 0)
+        discard(s);
+    s->temporary[0] = 0;
+    cause = errno;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = cause;
+    return rc;
+}
+
+int save_close(struct save *s, bool good)
+{
+    bool named = s->temporary[0], replace = good && !s->direct;
+    int rc = replace && !named ? finish(s) : 0;
+
+    if (close(s->fd) < 0 && good)
+        rc = -1;
+    if (replace && named && rc == 0) /* after close, which may report that a file server is full */
+        rc = finish(s);
+    else
+        discard(s);
+    s->fd = -1;
+    place_close(&s->at);
+    return rc;
+}
+
+int save_keep(struct save *s)
+{
+    int fd = s->fd;
+
+    if (!s->direct && finish(s) < 0) {
+        save_close(s, false);
+        return -1;
+    }
+    s->fd = -1;
+    place_close(&s->at);
+    return fd;
 }
 
 int save_write(int fd, const void *data, size_t n)

@@ -1,7 +1,6 @@
 /* cfi_stored.c - compiled tables on disk, one file per build id and file size (a stripped file has
  * the build id of the full one, but not its .debug_frame).  A file that is not exactly what we
  * would write is ignored.  SPDX-License-Identifier: Apache-2.0 */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,6 +8,8 @@
 #include "base/cache.h"
 #include "base/map.h"
 #include "cfi/cfi_table.h"
+
+static const char FOLDER[] = "unwind";
 
 void cfi_body_release(struct unw_body *body)
 {
@@ -19,27 +20,24 @@ void cfi_body_release(struct unw_body *body)
     *body = (struct unw_body){ 0 };
 }
 
-bool cfi_stored_path(char *path, size_t cap, const uint8_t *build_id, size_t n,
-                         uint64_t file_size)
+bool cfi_stored_name(char *name, size_t cap, const uint8_t *build_id, size_t n,
+                     uint64_t file_size)
 {
-    size_t at;
+    size_t at = 0;
 
-    cache_dir(path, cap, "unwind");
-    at = strlen(path);
-    if (at == 0 || n == 0 || n > 64 || cap - at < n * 2 + 24)
+    if (n == 0 || n > 64 || cap < n * 2 + 24)
         return false;
-    path[at++] = '/';
     for (size_t i = 0; i < n; i++)
-        at += (size_t)snprintf(path + at, cap - at, "%02x", build_id[i]);
-    snprintf(path + at, cap - at, "-%llx", (unsigned long long)file_size);
+        at += (size_t)snprintf(name + at, cap - at, "%02x", build_id[i]);
+    snprintf(name + at, cap - at, "-%llx", (unsigned long long)file_size);
     return true;
 }
 
-bool cfi_stored_load(struct unw_body *body, const char *path, uint64_t key)
+bool cfi_stored_load(struct unw_body *body, const char *name, uint64_t key)
 {
     struct map m = { 0 };
 
-    if (map_open(&m, path, NULL) < 0)
+    if (!cache_load(&m, FOLDER, name))
         return false;
     if (!m.mapped || !unw_table_check(body, m.data, m.size, key)) {
         map_close(&m);
@@ -49,11 +47,11 @@ bool cfi_stored_load(struct unw_body *body, const char *path, uint64_t key)
     return true;
 }
 
-void cfi_stored_save(const struct unw_body *body, const char *path, uint64_t key)
+void cfi_stored_save(const struct unw_body *body, const char *name, uint64_t key)
 {
     struct unw_header *h = (struct unw_header *)body->header; /* malloc'd by the compiler */
 
     h->key = key;
     h->checksum = unw_table_checksum(h, body->size);
-    cache_store(path, h, body->size);
+    cache_store(FOLDER, name, h, body->size, NULL);
 }

@@ -78,17 +78,17 @@ static void load(struct unw_table *table)
 {
     struct table *t = (struct table *)table;
     uint64_t key;
-    char path[PATH_MAX];
+    char name[160];
     bool keep;
 
     key = hash_fixed_bytes(t->build_id, t->build_id_size);
-    keep = cfi_stored_path(path, sizeof path, t->build_id, t->build_id_size, t->file_size);
-    t->from_cache = keep && cfi_stored_load(&t->table.body, path, key) &&
+    keep = cfi_stored_name(name, sizeof name, t->build_id, t->build_id_size, t->file_size);
+    t->from_cache = keep && cfi_stored_load(&t->table.body, name, key) &&
                     t->table.body.header->arch == (uint32_t)t->machine->arch;
     if (!t->from_cache) {
         cfi_body_release(&t->table.body);
         if (table_compile(t) && keep)
-            cfi_stored_save(&t->table.body, path, key);
+            cfi_stored_save(&t->table.body, name, key);
     }
     close(t->fd);
     t->fd = -1;

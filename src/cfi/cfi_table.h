@@ -11,11 +11,11 @@
 void cfi_compile(struct unw_body *body, const struct cfi_elf *elf);
 void cfi_body_release(struct unw_body *body);
 
-/* Store the path of a module's cache file in PATH (CAP bytes); false without a cache directory. */
-bool cfi_stored_path(char *path, size_t cap, const uint8_t *build_id, size_t n,
+/* Store the name of a module's cache file in NAME (CAP bytes); false without a build id. */
+bool cfi_stored_name(char *name, size_t cap, const uint8_t *build_id, size_t n,
                      uint64_t file_size);
-bool cfi_stored_load(struct unw_body *body, const char *path, uint64_t key);
+bool cfi_stored_load(struct unw_body *body, const char *name, uint64_t key);
 /* Set the key and checksum in BODY and write it.  A failure only makes the next run slower. */
-void cfi_stored_save(const struct unw_body *body, const char *path, uint64_t key);
+void cfi_stored_save(const struct unw_body *body, const char *name, uint64_t key);
 
 #endif

@@ -40,9 +40,7 @@ static int import_run(void *args, const struct opts_rest *rest, struct err *e)
     p = input_open(rest, e);
     if (!p)
         return -1;
-    if (!a->output && access(INPUT_DEFAULT, F_OK) == 0)
-        output_keep_old(INPUT_DEFAULT, false, NULL);
-    rc = output_save(a->output ? a->output : INPUT_DEFAULT, p, e);
+    rc = output_save(a->output ? a->output : INPUT_DEFAULT, !a->output, p, e);
     if (rc == 0 && *p->damage)
         fprintf(stderr, "fathom import: %s\n", p->damage);
     profile_free(p);

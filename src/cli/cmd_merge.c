@@ -20,7 +20,7 @@ static int merge_run(void *args, const struct opts_rest *rest, struct err *e)
     p = input_open(rest, e);
     if (!p)
         return -1;
-    rc = output_save(a->output, p, e);
+    rc = output_save(a->output, false, p, e);
     profile_free(p);
     return rc;
 }

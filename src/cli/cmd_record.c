@@ -1,11 +1,8 @@
 /* cmd_record.c - record a command, running processes or the whole machine.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -170,42 +167,13 @@ static char *join_events(const struct opt_list *list)
     return text;
 }
 
-static int open_output(const char *path, bool *kept, struct err *e)
+static int open_output(struct output *o, const char *path, struct err *e)
 {
-    struct stat st;
-    int fd;
-
-    if (strcmp(path, "-") == 0) {
-        if (isatty(STDOUT_FILENO)) {
-            err_hint(e, "fathom record -o - -- CMD | fathom report -");
-            return err_set(e, ERR_USAGE, "refusing to write a binary profile to a terminal");
-        }
-        return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO)) {
+        err_hint(e, "fathom record -o - -- CMD | fathom report -");
+        return err_set(e, ERR_USAGE, "refusing to write a binary profile to a terminal");
     }
-    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-        if (output_keep_old(path, false, e) < 0)
-            return -1;
-        *kept = true;
-    }
-    /* A link that somebody creates meanwhile is not followed; a device or FIFO is opened as is. */
-    if (!*kept && stat(path, &st) == 0)
-        fd = open(path, O_WRONLY | O_CLOEXEC);
-    else
-        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, SAVE_PRIVATE);
-    return fd < 0 ? err_sys(e, "cannot write %s", path) : fd;
-}
-
-/* After a failure, remove the output and restore the old file. */
-static void undo_output(const char *path, bool kept)
-{
-    struct stat st;
-
-    if (strcmp(path, "-") == 0)
-        return;
-    if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
-        unlink(path);
-    if (kept)
-        output_keep_old(path, true, NULL);
+    return output_start(o, path, e);
 }
 
 static void print_stacks(const struct col_summary *s)
@@ -248,16 +216,16 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
     struct run r = { 0 };
     struct sink *sink;
     char *events = join_events(&a->events);
-    bool kept = false;
-    int fd = -1, rc = -1;
+    struct output out = { .fd = -1, .at.folder = -1 };
+    int rc = -1;
+    bool undo = false;
 
     o.events = events;
     if (take_options(a, rest, &o, e) < 0)
         goto out;
-    fd = open_output(path, &kept, e);
-    if (fd < 0)
+    if (open_output(&out, path, e) < 0)
         goto out;
-    r.writer = store_writer_new(fd);
+    r.writer = store_writer_new(out.fd);
     sink = store_writer_sink(r.writer);
     progress_init(&r.progress, STDERR_FILENO);
     r.progress.on &= !a->quiet;
@@ -265,10 +233,9 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
     o.context = &r;
     rc = col_record(&o, sink, &s, e);
     progress_clear(&r.progress);
-    if (rc < 0) {
-        undo_output(path, kept);
+    undo = rc < 0;
+    if (undo)
         goto out;
-    }
     if (sink_end(sink, e) < 0)
         rc = err_wrap(e, "%s", path);
     if (rc == 0 && !a->quiet)
@@ -276,8 +243,7 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
     rc = rc < 0 ? rc : s.exit_status;
 out:
     store_writer_free(r.writer);
-    if (fd >= 0)
-        close(fd);
+    output_end(&out, undo);
     free(events);
     return rc;
 }

@@ -66,19 +66,24 @@ double doc_io_loopback(char *note)
 
 enum { FILE_BYTES = 8 << 20, BLOCK = 4096 };
 
-/* Create a file in the cache directory, because /tmp is often not on a disk. Unlinked at once. */
+/* A file without a name: in the cache directory, because /tmp is often not on a disk. */
+static int open_scratch(void)
+{
+    int folder = cache_open("doctor", NULL);
+    int fd = openat(folder < 0 ? AT_FDCWD : folder, folder < 0 ? "/tmp" : ".",
+                    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    if (folder >= 0)
+        close(folder);
+    return fd;
+}
+
 static int scratch_file(void)
 {
-    char folder[4000], path[4096];
     char *block = mem_zalloc(1 << 20);
-    int fd;
+    int fd = open_scratch();
 
-    cache_dir(folder, sizeof folder, "doctor");
-    snprintf(path, sizeof path, "%s/scratch-XXXXXX", *folder ? folder : "/tmp");
-    map_make_dirs(path);
-    fd = mkstemp(path);
     if (fd >= 0) {
-        unlink(path);
         for (size_t i = 0; i < FILE_BYTES; i += 1 << 20)
             if (write(fd, block, 1 << 20) != 1 << 20)
                 break;

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/cache.h"
 #include "base/map.h"
 #include "doctor/doctor.h"
 
@@ -135,6 +136,19 @@ static void add_container(struct doc_facts *f)
         doc_add(f, DOC_PLAIN, "container", "container", NULL, "%s", kind);
 }
 
+static void add_cache(struct doc_facts *f)
+{
+    struct err e = { 0 };
+    char path[sizeof f->v.v->value];
+
+    cache_dir(path, sizeof path, "");
+    if (cache_check(&e) == 0)
+        doc_add(f, DOC_PLAIN, "cache", "cache directory", NULL, "%s", path);
+    else
+        doc_add(f, DOC_POOR, "cache", "cache directory",
+                "set FATHOM_CACHE to a directory of your own with mode 700", "not used: %s", e.msg);
+}
+
 void doc_machine(struct doc_facts *f)
 {
     add_kernel(f);
@@ -144,4 +158,5 @@ void doc_machine(struct doc_facts *f)
     add_memory_lock(f);
     add_rates(f);
     add_confinement(f);
+    add_cache(f);
 }

@@ -78,19 +78,15 @@ int doc_measure_save(const struct doc_latencies *l, char *path, size_t cap, stru
 {
     struct out o = out_memory();
     struct json j = { .out = &o, .pretty = true };
-    char folder[4000];
     int rc;
 
-    cache_dir(folder, sizeof folder, "doctor");
-    if (!*folder)
-        return err_set(e, ERR_MISSING, "no cache directory: HOME is not set");
-    snprintf(path, cap, "%s/latency.json", folder);
+    cache_dir(path, cap, "doctor/latency.json");
     json_object(&j);
     for (size_t i = 0; i < l->v.n; i++)
         if (isfinite(l->v.v[i].value))
             json_put_num(&j, l->v.v[i].key, l->v.v[i].value, 3);
     json_end_object(&j);
-    rc = map_write_file(path, o.buf.data, o.buf.n, e);
+    rc = cache_store("doctor", "latency.json", o.buf.data, o.buf.n, e);
     out_close(&o, NULL);
     return rc;
 }

@@ -52,6 +52,8 @@ struct rt_region_config {
 };
 bool rt_region_on_disk(const char *path); /* false on tmpfs and ramfs */
 int rt_region_map(const struct rt_region_config *c);
+/* Create the live file and set rt.live_path.  Returns its descriptor, or -1. */
+int rt_region_file(const char *path, uint64_t bytes, uint64_t used);
 uint64_t rt_page(enum live_kind kind);  /* zeroed; 0 when the limit is reached */
 /* Allocate in two steps, so that readers never see an incomplete page: take, fill, show. */
 uint64_t rt_page_take(void);

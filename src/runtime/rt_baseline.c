@@ -67,7 +67,7 @@ int fathom_save_baseline(const char *path)
     zone_rows_free(&r);
     rc = rt_out_open(&o, path, SAVE_SHARED);
     if (rc == 0)
-        rc = rt_out_save(&o, path, true);
+        rc = rt_out_save(&o, true);
     rt_out_release(&o);
     return rc;
 }

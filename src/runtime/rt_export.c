@@ -163,7 +163,7 @@ int fathom_export(const char *path, enum fathom_format format)
     default: rc = FATHOM_E_FORMAT;
     }
     zone_rows_free(&r);
-    if (rt_out_save(&o, path, rc == 0) < 0 && rc == 0)
+    if (rt_out_save(&o, rc == 0) < 0 && rc == 0)
         rc = FATHOM_E_SYSTEM;
     rt_out_release(&o);
     return rc;

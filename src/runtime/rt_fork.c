@@ -97,10 +97,9 @@ static int open_child_file(uint32_t used)
         return -1;
     close(rt.pool.fd);
     child_path(path, sizeof path);
-    if (strlen(path) >= RT_PATH)
-        path[0] = 0;
-    fd = tgt_pool_file(path, (uint64_t)rt.pool.n_pages * LIVE_PAGE, (uint64_t)used * LIVE_PAGE);
-    snprintf(rt.live_path, sizeof rt.live_path, "%.511s", fd < 0 ? "" : path);
+    fd = rt_region_file(path, (uint64_t)rt.pool.n_pages * LIVE_PAGE, (uint64_t)used * LIVE_PAGE);
+    if (fd < 0)
+        rt.live_path[0] = 0;
     return fd;
 }
 

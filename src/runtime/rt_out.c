@@ -115,12 +115,12 @@ int rt_out_open(struct rt_out *o, const char *path, mode_t mode)
     return o->is_open ? 0 : FATHOM_E_SYSTEM;
 }
 
-int rt_out_save(struct rt_out *o, const char *path, bool good)
+int rt_out_save(struct rt_out *o, bool good)
 {
     bool written = good && !o->failed && save_write(o->save.fd, o->data, o->n) == 0;
 
     o->is_open = false;
-    if (save_close(&o->save, path, written) < 0)
+    if (save_close(&o->save, written) < 0)
         return FATHOM_E_SYSTEM;
     if (written)
         return 0;

@@ -27,6 +27,6 @@ void rt_out_release(struct rt_out *o);
 /* Write to PATH (base/save.h) as the mapping fills.  Returns 0 or FATHOM_E_*. */
 int rt_out_open(struct rt_out *o, const char *path, mode_t mode);
 /* Rename the file into place, or discard it when not GOOD.  Returns 0 or FATHOM_E_*. */
-int rt_out_save(struct rt_out *o, const char *path, bool good);
+int rt_out_save(struct rt_out *o, bool good);
 
 #endif

@@ -9,6 +9,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/save.h"
+
 static const uint32_t TMPFS = 0x01021994, RAMFS = 0x858458f6; /* statfs(2) */
 
 struct rt rt = { .pool.fd = -1, .percentiles = true, .mode = FATHOM_MODE_AGGREGATE };
@@ -133,18 +135,23 @@ bool rt_region_on_disk(const char *path)
     return statfs(folder, &fs) == 0 && (uint32_t)fs.f_type != TMPFS && (uint32_t)fs.f_type != RAMFS;
 }
 
-/* Open the live file.  Returns its descriptor, -1 when none is requested, -2 on failure. */
-static int open_file(const struct rt_region_config *c)
+/* The new file gets its name with its full size and an empty header, so no reader sees half of it.
+ * An old file at PATH is replaced, never truncated: another process may have mapped it. */
+int rt_region_file(const char *path, uint64_t bytes, uint64_t used)
 {
+    struct save s;
     int fd;
 
     rt.live_path[0] = 0;
-    if (!c->path)
+    if (strlen(path) >= sizeof rt.live_path || save_open_new(&s, path, SAVE_PRIVATE) < 0)
         return -1;
-    fd = strlen(c->path) < sizeof rt.live_path ? tgt_pool_file(c->path, c->bytes, 0) : -1;
-    if (fd < 0)
-        return -2;
-    strcpy(rt.live_path, c->path);
+    if (tgt_pool_size(s.fd, bytes, used) < 0) {
+        save_close(&s, false);
+        return -1;
+    }
+    fd = save_keep(&s);
+    if (fd >= 0)
+        strcpy(rt.live_path, path);
     return fd;
 }
 
@@ -168,13 +175,15 @@ static void fill_header(struct live_header *h, uint64_t bytes)
 int rt_region_map(const struct rt_region_config *c)
 {
     struct live_header *h;
-    int fd = open_file(c);
+    int fd = c->path ? rt_region_file(c->path, c->bytes, 0) : -1;
 
-    if (fd < -1)
+    if (c->path && fd < 0)
         return FATHOM_E_SYSTEM;
     if (tgt_pool_map(&rt.pool, c->bytes, fd) < 0) {
-        close(fd);
-        unlink(rt.live_path);
+        if (fd >= 0) {
+            close(fd);
+            unlink(rt.live_path);
+        }
         return FATHOM_E_SYSTEM;
     }
     h = (struct live_header *)(uintptr_t)rt.pool.base;

@@ -38,7 +38,7 @@ bool sym_debuginfod_enabled(void)
 }
 
 /* The directory, by the rules of debuginfod_find_debuginfo(3). */
-static bool cache_folder(char *path, size_t cap)
+static bool cache_path(char *path, size_t cap)
 {
     const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"),
                *home = getenv("HOME");
@@ -56,6 +56,26 @@ static bool cache_folder(char *path, size_t cap)
     return snprintf(path, cap, "%s/.cache/debuginfod_client", home) < (int)cap;
 }
 
+/* As for our own cache (base/cache.h): not one that belongs to another user, which HOME may name
+ * under sudo.  The library creates it in the nearest directory above that exists. */
+static bool cache_folder(char *path, size_t cap)
+{
+    char above[PATH_MAX];
+    struct stat st;
+
+    if (!cache_path(path, cap))
+        return false;
+    snprintf(above, sizeof above, "%s", path);
+    while (stat(above, &st) < 0) {
+        char *slash = strrchr(above, '/');
+
+        if (!slash || slash == above || errno != ENOENT)
+            return slash == above && geteuid() == 0;
+        *slash = 0;
+    }
+    return st.st_uid == geteuid() || (strcmp(above, path) != 0 && st.st_uid == 0);
+}
+
 const char *sym_debuginfod_cached(const uint8_t *id, size_t n)
 {
     static char path[PATH_MAX];
@@ -71,7 +91,10 @@ const char *sym_debuginfod_cached(const uint8_t *id, size_t n)
         snprintf(path + at, 3, "%02x", id[i]);
     strcpy(path + at, "/debuginfo");
     /* An empty file means that no server had it. */
-    return stat(path, &st) == 0 && st.st_size > 0 ? path : NULL;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+                   st.st_uid == geteuid()
+               ? path
+               : NULL;
 }
 
 static bool load_library(struct client_api *api)
@@ -139,9 +162,10 @@ void sym_debuginfod_want(const uint8_t *id, size_t n)
 
 void sym_debuginfod_start(void)
 {
+    char path[PATH_MAX];
     int ends[2];
 
-    if (list.started == list.n || pipe2(ends, O_CLOEXEC) < 0)
+    if (list.started == list.n || !cache_folder(path, sizeof path) || pipe2(ends, O_CLOEXEC) < 0)
         return;
     fetch_in_background(ends[1]);
     close(ends[1]);

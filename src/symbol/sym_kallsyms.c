@@ -109,24 +109,19 @@ static uint64_t list_key(void)
     return key;
 }
 
-static bool cache_path(char *path, size_t cap)
+static void cache_name(char *name, size_t cap)
 {
-    size_t n;
-
-    cache_dir(path, cap, "symbol");
-    n = strlen(path);
-    return n && snprintf(path + n, cap - n, "/kallsyms-%016llx", (unsigned long long)list_key()) <
-                    (int)(cap - n);
+    snprintf(name, cap, "kallsyms-%016llx", (unsigned long long)list_key());
 }
 
 /* magic, count, then starts and name offsets, then the names. */
-static bool read_cache(struct kernel_state *st, const char *path)
+static bool read_cache(struct kernel_state *st, const char *name)
 {
     const unsigned char *magic;
     struct cursor c;
     uint32_t n;
 
-    if (map_open(&st->cache, path, NULL) < 0)
+    if (!cache_load(&st->cache, "symbol", name))
         return false;
     c = cursor_of(st->cache.data, st->cache.size);
     magic = cur_bytes(&c, sizeof cache_magic);
@@ -144,7 +139,7 @@ static bool read_cache(struct kernel_state *st, const char *path)
     return n > 0 && st->names_size > 0 && st->names[st->names_size - 1] == 0;
 }
 
-static void write_cache(const struct kernel_state *st, const char *path)
+static void write_cache(const struct kernel_state *st, const char *name)
 {
     struct buf b = { 0 };
 
@@ -155,7 +150,7 @@ static void write_cache(const struct kernel_state *st, const char *path)
         buf_u32(&b, st->table.entry.v[i].name);
     }
     buf_add(&b, st->names, st->names_size);
-    cache_store(path, b.data, b.n);
+    cache_store("symbol", name, b.data, b.n, NULL);
     buf_release(&b);
 }
 
@@ -207,7 +202,7 @@ static bool is_running_kernel(const struct sym_module *m)
 static void *kernel_open(struct sym_module *m)
 {
     struct kernel_state *st;
-    char path[4096] = "";
+    char name[32];
 
     if (m->req.kind != MODULE_KERNEL)
         return NULL;
@@ -217,15 +212,15 @@ static void *kernel_open(struct sym_module *m)
         return NULL;
     }
     st = mem_zalloc(sizeof *st);
-    if (!cache_path(path, sizeof path) || !read_cache(st, path)) {
+    cache_name(name, sizeof name);
+    if (!read_cache(st, name)) {
         vec_clear(&st->table.entry);
         if (!read_list(st, m)) {
             kernel_close(st);
             return NULL;
         }
         sym_table_finish(&st->table, reach, NULL);
-        if (*path)
-            write_cache(st, path);
+        write_cache(st, name);
         return st;
     }
     sym_table_finish(&st->table, reach, NULL);

@@ -115,14 +115,13 @@ static bool make_elf(struct buf *elf, struct sym_image *im, const Elf64_Ehdr *fr
 
 /* The name of the cached copy contains a hash of its source in addition to the build id, which any
  * file may claim. */
-static bool kept_path(struct sym_image *im, char *path, size_t cap)
+static bool kept_name(struct sym_image *im, char *name, size_t cap)
 {
     char hex[2 * SYM_BUILD_ID_MAX + 1];
     uint64_t hash = 0;
     size_t n;
 
-    cache_dir(path, cap, "symbol");
-    if (!*path || !im->build_id_size || im->fd < 0)
+    if (!im->build_id_size || im->fd < 0)
         return false;
     for (size_t i = 0; i < KINDS; i++) {
         const unsigned char *p = sym_image_bytes(im, kinds[i], &n);
@@ -130,18 +129,16 @@ static bool kept_path(struct sym_image *im, char *path, size_t cap)
         hash = hash_fixed_pair(hash, p ? hash_fixed_bytes(p, n) : 0);
     }
     sym_locate_hex(hex, im->build_id, im->build_id_size);
-    n = strlen(path);
-    return snprintf(path + n, cap - n, "/%s-%016llx.debug.zst", hex, (unsigned long long)hash) <
-           (int)(cap - n);
+    return snprintf(name, cap, "%s-%016llx.debug.zst", hex, (unsigned long long)hash) < (int)cap;
 }
 
-static bool read_kept(struct buf *elf, const char *path)
+static bool read_kept(struct buf *elf, const char *name)
 {
     struct map m = { 0 };
     unsigned long long n;
     bool done = false;
 
-    if (map_open(&m, path, NULL) < 0)
+    if (!cache_load(&m, "symbol", name))
         return false;
     n = ZSTD_getFrameContentSize(m.data, m.size);
     if (n > 0 && n < unpacked_max) { /* also excludes zstd's two error values */
@@ -153,14 +150,14 @@ static bool read_kept(struct buf *elf, const char *path)
     return done;
 }
 
-static void keep(const struct buf *elf, const char *path)
+static void keep(const struct buf *elf, const char *name)
 {
     size_t cap = ZSTD_compressBound(elf->n), n;
     unsigned char *packed = mem_alloc(cap);
 
     n = ZSTD_compress(packed, cap, elf->data, elf->n, KEEP_LEVEL);
     if (!ZSTD_isError(n))
-        cache_store(path, packed, n);
+        cache_store("symbol", name, packed, n, NULL);
     free(packed);
 }
 
@@ -168,7 +165,7 @@ struct sym_image *sym_unpack(struct sym_image *im)
 {
     const Elf64_Ehdr *eh = elf64_getehdr(im->elf);
     struct buf elf = { 0 };
-    char path[PATH_MAX];
+    char name[NAME_MAX + 1];
     GElf_Shdr sh;
     bool can_keep;
 
@@ -177,14 +174,14 @@ struct sym_image *sym_unpack(struct sym_image *im)
     if (!eh || eh->e_ident[EI_DATA] != ELFDATA2LSB ||
         sym_image_section(im, ".gnu_debugaltlink", &sh))
         return NULL;
-    can_keep = kept_path(im, path, sizeof path);
-    if (!can_keep || !read_kept(&elf, path)) {
+    can_keep = kept_name(im, name, sizeof name);
+    if (!can_keep || !read_kept(&elf, name)) {
         if (!make_elf(&elf, im, eh)) {
             buf_release(&elf);
             return NULL;
         }
         if (can_keep)
-            keep(&elf, path);
+            keep(&elf, name);
     }
     return sym_image_open_memory(elf.data, elf.n, true, im->path, NULL);
 }

@@ -18,24 +18,14 @@ static uint64_t *first_word(uint64_t page)
 
 /* ---- The mapping ---- */
 
-int tgt_pool_file(const char *path, uint64_t bytes, uint64_t used)
+int tgt_pool_size(int fd, uint64_t bytes, uint64_t used)
 {
-    int fd = *path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
     struct stat st;
 
-    if (fd < 0)
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || ftruncate(fd, (off_t)bytes) < 0)
         return -1;
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return -1;
-    }
-    if (ftruncate(fd, (off_t)bytes) < 0 ||
-        (fallocate(fd, 0, 0, (off_t)(used < GROW ? GROW : used)) < 0 && errno != EOPNOTSUPP)) {
-        unlink(path);
-        close(fd);
-        return -1;
-    }
-    return fd;
+    used = used < GROW ? GROW : used;
+    return fallocate(fd, 0, 0, (off_t)used) < 0 && errno != EOPNOTSUPP ? -1 : 0;
 }
 
 int tgt_pool_map(struct tgt_pool *p, uint64_t bytes, int fd)

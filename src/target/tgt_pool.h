@@ -29,9 +29,9 @@ struct tgt_pool {
 /* Map BYTES of FD as shared pages, or private pages if FD is -1.  No page is taken; the caller
  * sets `next` and `lock`.  Returns 0, or -1 with errno. */
 int tgt_pool_map(struct tgt_pool *p, uint64_t bytes, int fd);
-/* Create a file of BYTES with blocks for the first USED.  Returns its descriptor, or -1 without a
- * file. */
-int tgt_pool_file(const char *path, uint64_t bytes, uint64_t used);
+/* Give the file FD, which must be a regular one, BYTES, and blocks for the first USED.  Returns 0,
+ * or -1. */
+int tgt_pool_size(int fd, uint64_t bytes, uint64_t used);
 
 uint64_t tgt_pool_take(struct tgt_pool *p);        /* returns an address, 0 when full */
 uint64_t tgt_pool_take_locked(struct tgt_pool *p); /* lock held */

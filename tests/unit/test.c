@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <errno.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,7 +48,7 @@ const char *test_dir(void)
     static char dir[96];
     static int n;
 
-    snprintf(dir, sizeof dir, "mkdir -p %s/%d", scratch, ++n);
+    snprintf(dir, sizeof dir, "mkdir -m 700 -p %s/%d", scratch, ++n);
     if (system(dir) != 0)
         test_fail(__FILE__, __LINE__, "cannot make a folder");
     snprintf(dir, sizeof dir, "%s/%d", scratch, n);
@@ -64,6 +66,30 @@ const char *test_file(const void *data, size_t n)
     if (!f || fwrite(data, 1, n, f) != n || fclose(f) != 0)
         test_fail(__FILE__, __LINE__, "cannot write %s", path);
     return path;
+}
+
+void test_make_dirs(const char *path)
+{
+    char part[4096];
+
+    snprintf(part, sizeof part, "%s", path);
+    for (char *s = part + 1; *s; s++)
+        if (*s == '/') {
+            *s = 0;
+            if (mkdir(part, 0700) < 0 && errno != EEXIST)
+                test_fail(__FILE__, __LINE__, "cannot create %s", part);
+            *s = '/';
+        }
+}
+
+void test_write(const char *path, const void *data, size_t n)
+{
+    FILE *f;
+
+    test_make_dirs(path);
+    f = fopen(path, "wb");
+    if (!f || fwrite(data, 1, n, f) != n || fchmod(fileno(f), 0600) != 0 || fclose(f) != 0)
+        test_fail(__FILE__, __LINE__, "cannot write %s", path);
 }
 
 static int run_one(const struct test *t)

@@ -23,6 +23,9 @@ void test_fail(const char *file, int line, const char *fmt, ...)
 const char *test_file(const void *data, size_t n);
 /* A new directory for this test; it is removed with its contents at the end. */
 const char *test_dir(void);
+/* Write DATA to PATH, creating its directories. */
+void test_write(const char *path, const void *data, size_t n);
+void test_make_dirs(const char *path); /* those above its last slash */
 void test_skip(const char *why) __attribute__((noreturn));
 
 #define TEST(id)                                                     \

@@ -20,7 +20,7 @@ static const char *name_at(struct sym_module *m, uint64_t address)
 
 static void write_file(const char *path, const void *data, size_t n)
 {
-    CHECK(map_write_file(path, data, n, NULL) == 0);
+    test_write(path, data, n);
 }
 
 TEST(jitmap_is_found_under_the_root_by_the_inner_pid)

@@ -861,7 +861,7 @@ static const char *map_of_names(const char *text)
     static char path[128];
 
     snprintf(path, sizeof path, "%s/perf-1.map", test_dir());
-    CHECK_EQ(map_write_file(path, text, strlen(text), NULL), 0);
+    test_write(path, text, strlen(text));
     return path;
 }
 

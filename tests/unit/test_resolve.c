@@ -77,7 +77,7 @@ static void begin(struct resolved *r, const char *map)
     char path[300];
 
     snprintf(path, sizeof path, "%s/perf-1.map", test_dir());
-    CHECK_EQ(map_write_file(path, map, strlen(map), NULL), 0);
+    test_write(path, map, strlen(map));
     r->p = profile_new();
     intern_init(&r->in, profile_sink(r->p));
     add_module(&r->in, path, MODULE_JIT);

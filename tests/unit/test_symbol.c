@@ -201,7 +201,7 @@ TEST(symbol_debug_file_is_found_by_build_id_under_the_root)
         snprintf(debug + strlen(debug), 3, "%02x", im->build_id[i]);
     strcpy(debug + strlen(debug), ".debug");
     sym_image_close(im);
-    CHECK(map_make_dirs(debug) == 0);
+    test_make_dirs(debug);
     copy_file(workload("linked.debug"), debug, "");
     snprintf(program, sizeof program, "%s/program", dir);
     copy_file(workload("inlined-linked"), program, "");
@@ -382,7 +382,7 @@ TEST(symbol_debuginfod_is_asked_in_the_background)
     for (size_t i = 0; i < im->build_id_size; i++)
         snprintf(hex + 2 * i, 3, "%02x", im->build_id[i]);
     snprintf(served, sizeof served, "%s/server/buildid/%s/debuginfo", dir, hex);
-    CHECK(map_make_dirs(served) == 0);
+    test_make_dirs(served);
     copy_file(workload("linked.debug"), served, "");
     snprintf(cache, sizeof cache, "%s/cache", dir);
     snprintf(urls, sizeof urls, "file://%s/server", dir);

@@ -228,6 +228,14 @@ TEST(pool_hands_out_no_page_when_the_disk_is_full)
     close(fd);
 }
 
+static int sized_file(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    CHECK_EQ(tgt_pool_size(fd, BYTES, 0), 0);
+    return fd;
+}
+
 TEST(pool_in_a_file_has_its_blocks_before_a_page_is_used)
 {
     char path[4096];
@@ -235,7 +243,7 @@ TEST(pool_in_a_file_has_its_blocks_before_a_page_is_used)
     int fd;
 
     snprintf(path, sizeof path, "%s/pool", test_dir());
-    fd = tgt_pool_file(path, BYTES, 0);
+    fd = sized_file(path);
     CHECK(fd >= 0);
     make_pool(fd);
     CHECK(tgt_pool_take(&pool) != 0);
@@ -250,9 +258,12 @@ TEST(pool_in_a_file_has_its_blocks_before_a_page_is_used)
 
 TEST(pool_refuses_devices_and_directories)
 {
-    CHECK_EQ(tgt_pool_file("/dev/null", BYTES, 0), -1);
-    CHECK_EQ(tgt_pool_file(test_dir(), BYTES, 0), -1);
-    CHECK_EQ(tgt_pool_file("", BYTES, 0), -1);
+    int devices[] = { open("/dev/null", O_RDWR), open(test_dir(), O_RDONLY), -1 };
+
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(tgt_pool_size(devices[i], BYTES, 0), -1);
+    close(devices[0]);
+    close(devices[1]);
 }
 
 static bool keeps_some(uint64_t page, void *arg)
@@ -325,7 +336,7 @@ TEST(pool_of_a_forked_child_is_not_that_of_its_parent)
     int fd;
 
     snprintf(path, sizeof path, "%s/pool", test_dir());
-    fd = tgt_pool_file(path, BYTES, 0);
+    fd = sized_file(path);
     make_pool(fd);
     bytes_at(tgt_pool_take(&pool))[5] = 'p';
     CHECK_EQ(in_a_child(writes_into_its_own_pool), 0);

@@ -106,7 +106,7 @@ TEST(unwind_table_rebuilds_a_damaged_cache_file)
         copy[at] ^= 0x40;
         if (i == 7)
             n -= 4;
-        CHECK_EQ(map_write_file(cache_file(), copy, n, &e), 0);
+        test_write(cache_file(), copy, n);
         free(copy);
         t = cfi_table_open(fd, build_id, sizeof build_id, NULL);
         CHECK(!cfi_table_info(t).from_cache);
