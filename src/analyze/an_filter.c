@@ -22,14 +22,25 @@ static bool is_number(const char *word, int64_t number)
     return strcmp(word, text) == 0;
 }
 
-static bool process_passes(const struct profile *p, const struct process *r,
-                           const struct opt_list *words)
+static bool is_one_of(const char *name, const struct opt_list *words)
 {
     for (size_t i = 0; i < words->n; i++)
-        if (is_number(words->v[i], r->pid) || strstr(profile_string(p, r->name), words->v[i]) ||
-            strstr(profile_string(p, r->command), words->v[i]))
+        if (strcmp(name, words->v[i]) == 0)
             return true;
     return words->n == 0;
+}
+
+static bool process_passes(const struct profile *p, const struct process *r,
+                           const struct an_filter *f)
+{
+    const struct opt_list *words = &f->process;
+    bool passes = words->n == 0;
+
+    for (size_t i = 0; i < words->n && !passes; i++)
+        passes = is_number(words->v[i], r->pid) ||
+                 strstr(profile_string(p, r->name), words->v[i]) ||
+                 strstr(profile_string(p, r->command), words->v[i]);
+    return passes && is_one_of(profile_string(p, r->name), &f->command);
 }
 
 static bool thread_passes(const struct profile *p, const struct thread *t,
@@ -46,12 +57,12 @@ static unsigned char *pick_threads(const struct profile *p, const struct an_filt
 {
     unsigned char *pass = mem_zalloc(p->thread.n + 1);
 
-    pass[0] = !f->process.n && !f->thread.n;
+    pass[0] = !f->process.n && !f->command.n && !f->thread.n;
     for (size_t i = 0; i < p->thread.n; i++) {
         const struct thread *t = &p->thread.v[i];
         bool of_process = t->process
-                              ? process_passes(p, &p->process.v[t->process - 1], &f->process)
-                              : !f->process.n;
+                              ? process_passes(p, &p->process.v[t->process - 1], f)
+                              : !f->process.n && !f->command.n;
 
         pass[i + 1] = of_process && thread_passes(p, t, &f->thread);
     }
@@ -65,9 +76,9 @@ static unsigned char *pick_processes(const struct profile *p, const struct an_fi
 {
     unsigned char *pass = mem_zalloc(p->process.n + 1);
 
-    pass[0] = !f->process.n;
+    pass[0] = !f->process.n && !f->command.n;
     for (size_t i = 0; i < p->process.n; i++)
-        pass[i + 1] = !f->thread.n && process_passes(p, &p->process.v[i], &f->process);
+        pass[i + 1] = !f->thread.n && process_passes(p, &p->process.v[i], f);
     for (size_t i = 0; i < p->thread.n; i++)
         if (p->thread.v[i].process)
             pass[p->thread.v[i].process] |= threads[i + 1];
@@ -402,8 +413,8 @@ static int drop_others(struct profile *p, const struct verdict *v, bool is_trace
 
 static bool is_empty(const struct an_filter *f)
 {
-    return !f->process.n && !f->thread.n && !f->module.n && !f->function.n && !f->exclude.n &&
-           !f->tag.n && !f->time;
+    return !f->process.n && !f->command.n && !f->thread.n && !f->module.n && !f->function.n &&
+           !f->exclude.n && !f->tag.n && !f->time;
 }
 
 int an_filter_apply(struct profile *p, const struct an_filter *f, struct err *e)

@@ -14,6 +14,7 @@
 
 struct an_filter { /* zeroed: keep everything.  Several values of one field are alternatives. */
     struct opt_list process;  /* pid or part of the name or command line */
+    struct opt_list command;  /* name of the process */
     struct opt_list thread;   /* tid or part of the name */
     struct opt_list module;   /* part of the path of the module of the innermost frame */
     struct opt_list function; /* extended regular expressions: a function of the stack matches */

@@ -6,6 +6,8 @@
 const struct option filters_options[] = {
     { OPT_LIST, 0, "process", offsetof(struct filters, samples.process), "NAME|PID",
       "only processes whose name or command contains NAME; repeatable" },
+    { OPT_LIST, 0, "command", offsetof(struct filters, samples.command), "NAME",
+      "only processes called NAME, as in --by command; repeatable" },
     { OPT_LIST, 0, "thread", offsetof(struct filters, samples.thread), "NAME|TID",
       "only threads whose name contains NAME; repeatable" },
     { OPT_LIST, 0, "module", offsetof(struct filters, samples.module), "NAME",

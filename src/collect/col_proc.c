@@ -176,20 +176,32 @@ struct families {
     size_t n, cap;
 };
 
-/* Read all processes that we can see. */
-static void read_families(struct families *all)
+void col_proc_all(struct col_tids *pids)
 {
     DIR *d = opendir("/proc");
 
     for (struct dirent *it; d && (it = readdir(d));) {
         int pid = (int)strtol(it->d_name, NULL, 10);
-        int64_t parent = pid > 0 ? col_proc_parent(pid) : 0;
 
-        if (parent > 0)
-            vec_push(all, ((struct family){ pid, (int)parent, false }));
+        if (pid > 0)
+            vec_push(pids, pid);
     }
     if (d)
         closedir(d);
+}
+
+static void read_families(struct families *all)
+{
+    struct col_tids pids = { 0 };
+
+    col_proc_all(&pids);
+    for (size_t i = 0; i < pids.n; i++) {
+        int64_t parent = col_proc_parent(pids.v[i]);
+
+        if (parent > 0)
+            vec_push(all, ((struct family){ pids.v[i], (int)parent, false }));
+    }
+    vec_release(&pids);
 }
 
 void col_proc_descendants(int64_t pid, struct col_tids *below)

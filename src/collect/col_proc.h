@@ -38,6 +38,7 @@ struct col_tids {
     size_t n, cap;
 };
 size_t col_proc_threads(int64_t pid, struct col_tids *tids);
+void col_proc_all(struct col_tids *pids); /* append all processes that we can see */
 /* Append all processes that descend from PID. */
 void col_proc_descendants(int64_t pid, struct col_tids *below);
 

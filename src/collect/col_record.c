@@ -169,6 +169,17 @@ static void add_threads(struct col_session *s, int64_t pid)
     vec_release(&tids);
 }
 
+/* Note the names of all processes: one may execute another program before its first sample. */
+static void add_processes(struct col_session *s)
+{
+    struct col_tids pids = { 0 };
+
+    col_proc_all(&pids);
+    for (size_t i = 0; i < pids.n; i++)
+        perf_process_note(&s->engine.processes, pids.v[i]);
+    vec_release(&pids);
+}
+
 static int open_all(struct col_session *s, struct err *e)
 {
     const struct col_options *o = s->options;
@@ -205,6 +216,8 @@ static int begin(struct col_session *s, struct err *e)
     s->start_ns = s->engine.processes.start_ns = clock_mono_ns();
     if (!s->plan.on_exec) {
         col_perf_start_side(&s->perf);
+        if (o->system_wide)
+            add_processes(s);
         for (size_t i = 0; i < o->n_pids; i++)
             add_threads(s, o->pids[i]);
         if (!s->plan.delayed)

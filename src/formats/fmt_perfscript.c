@@ -36,6 +36,7 @@ struct importer {
     struct index texts; /* of frame lines */
     VEC(struct scan_text) text;
     struct umap thread_of, process_of, metric_of;
+    struct umap is_named; /* process id -> 1: its first thread was seen */
     VEC(uint32_t) frame;           /* of the current sample, leaf first */
     VEC(struct scan_text) inlined; /* lines before the frame they were inlined into, */
     struct scan_text inlined_at;   /* and their common address */
@@ -340,21 +341,35 @@ static void frame_line(struct importer *im, struct scan_text line)
     take_frame(im, address, line);
 }
 
+/* The process of a thread that is new or has a new name.  The first thread has the name of the
+ * process: if it gets another, the process executes another program, which is another item. */
+static uint32_t process_of(struct importer *im, const struct head *h, uint32_t name)
+{
+    uint32_t id = umap_find(&im->process_of, (uint64_t)h->pid);
+    struct process x = { .pid = h->pid, .name = name };
+
+    if (id && h->tid != h->pid)
+        return id;
+    if (id && !umap_find(&im->is_named, id))
+        sink_update_process(im->out, id, &x); /* so far it has the name of another thread */
+    else
+        id = intern_process(&im->in, &x);
+    umap_put(&im->process_of, (uint64_t)h->pid, id);
+    if (h->tid == h->pid)
+        umap_put(&im->is_named, id, 1);
+    return id;
+}
+
 static uint32_t thread_of(struct importer *im, const struct head *h)
 {
-    uint32_t name = intern_string(&im->in, h->comm.s, h->comm.n), process, id;
+    uint32_t name = intern_string(&im->in, h->comm.s, h->comm.n), id;
     uint64_t key = hash_pair(hash_pair((uint64_t)h->pid, (uint64_t)h->tid), name);
 
     id = umap_find(&im->thread_of, key);
     if (id)
         return id;
-    process = umap_find(&im->process_of, (uint64_t)h->pid);
-    if (!process) {
-        process = intern_process(&im->in, &(struct process){ .pid = h->pid, .name = name });
-        umap_put(&im->process_of, (uint64_t)h->pid, process);
-    }
-    id = intern_thread(&im->in, &(struct thread){ .process = process, .name = name,
-                                                  .tid = h->tid });
+    id = intern_thread(&im->in, &(struct thread){ .process = process_of(im, h, name),
+                                                  .name = name, .tid = h->tid });
     umap_put(&im->thread_of, key, id);
     return id;
 }
@@ -485,6 +500,7 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     vec_release(&im.inlined);
     umap_release(&im.thread_of);
     umap_release(&im.process_of);
+    umap_release(&im.is_named);
     umap_release(&im.metric_of);
     arena_release(&im.arena);
     intern_release(&im.in);

@@ -6,21 +6,96 @@
 #include <string.h>
 
 #include "analyze/an_tags.h"
+#include "base/buf.h"
+#include "base/hash.h"
 #include "formats/slices.h"
 
-static struct trace_track track_of(const struct profile *p, uint32_t thread)
+/* A track has one name, but a process or thread may have had several: "sh, prog". */
+struct names {
+    struct umap at; /* pid and tid -> index in v + 1 */
+    VEC(struct buf) v;
+};
+enum { MOST_NAMES = 240 }; /* bytes */
+
+static uint64_t pid_of(const struct profile *p, const struct thread *t)
+{
+    return t->process ? (uint64_t)p->process.v[t->process - 1].pid : 0;
+}
+
+static void add_name(struct names *s, uint64_t key, const char *name)
+{
+    uint32_t at = umap_find(&s->at, key);
+    const char *known;
+    size_t n = strlen(name);
+
+    if (!at) {
+        vec_push(&s->v, ((struct buf){ 0 }));
+        at = (uint32_t)s->v.n;
+        umap_put(&s->at, key, at);
+        buf_str(&s->v.v[at - 1], name);
+        return;
+    }
+    for (known = buf_text(&s->v.v[at - 1]); known; known = strstr(known, ", ")) {
+        known += strncmp(known, ", ", 2) == 0 ? 2 : 0;
+        if (strncmp(known, name, n) == 0 && (!known[n] || strncmp(known + n, ", ", 2) == 0))
+            return;
+    }
+    if (n && s->v.v[at - 1].n + n < MOST_NAMES)
+        buf_printf(&s->v.v[at - 1], "%s%s", s->v.v[at - 1].n ? ", " : "", name);
+}
+
+/* Keys of a process and a thread; a thread without a process has the pid 0. */
+static uint64_t process_key(uint64_t pid)
+{
+    return hash_pair(pid, 1);
+}
+
+static uint64_t thread_key(uint64_t pid, int64_t tid)
+{
+    return hash_pair(hash_pair(pid, (uint64_t)tid), 2);
+}
+
+static void find_names(struct names *s, const struct profile *p)
+{
+    *s = (struct names){ 0 };
+    for (size_t i = 0; i < p->thread.n; i++) {
+        const struct thread *t = &p->thread.v[i];
+        uint64_t pid = pid_of(p, t);
+
+        add_name(s, thread_key(pid, t->tid), profile_string(p, t->name));
+        if (t->process)
+            add_name(s, process_key(pid), profile_string(p, p->process.v[t->process - 1].name));
+    }
+}
+
+static const char *name_at(struct names *s, uint64_t key)
+{
+    return buf_text(&s->v.v[umap_find(&s->at, key) - 1]);
+}
+
+static void names_release(struct names *s)
+{
+    for (size_t i = 0; i < s->v.n; i++)
+        buf_release(&s->v.v[i]);
+    vec_release(&s->v);
+    umap_release(&s->at);
+}
+
+static struct trace_track track_of(const struct profile *p, struct names *s, uint32_t thread)
 {
     struct trace_track t = { 0, 0, "", "" };
     const struct thread *x = thread ? &p->thread.v[thread - 1] : NULL;
 
     if (!x)
         return t;
+    t.pid = (int64_t)pid_of(p, x);
     t.tid = x->tid;
-    t.name = profile_string(p, x->name);
-    if (x->process) {
-        t.pid = p->process.v[x->process - 1].pid;
-        t.process = profile_string(p, p->process.v[x->process - 1].name);
-    }
+    /* Only numbers identify items of one thread. */
+    t.name = t.pid || t.tid ? name_at(s, thread_key((uint64_t)t.pid, t.tid))
+                            : profile_string(p, x->name);
+    if (x->process)
+        t.process = t.pid ? name_at(s, process_key((uint64_t)t.pid))
+                          : profile_string(p, p->process.v[x->process - 1].name);
     return t;
 }
 
@@ -43,7 +118,7 @@ static int by_start(const void *a, const void *b)
     return x->span < y->span ? -1 : x->span > y->span;
 }
 
-static void write_spans(struct trace_writer *w, bool *has_spans)
+static void write_spans(struct trace_writer *w, struct names *names, bool *has_spans)
 {
     const struct profile *p = w->p;
     struct order *v = mem_alloc((p->span.n + 1) * sizeof *v);
@@ -55,7 +130,7 @@ static void write_spans(struct trace_writer *w, bool *has_spans)
     qsort(v, p->span.n, sizeof *v, by_start);
     for (size_t i = 0; i < p->span.n; i++) {
         const struct span *s = &p->span.v[v[i].span];
-        struct trace_track track = track_of(p, s->thread);
+        struct trace_track track = track_of(p, names, s->thread);
         uint32_t tag = flow[s->tags];
 
         if (i == 0 || v[i].thread != v[i - 1].thread)
@@ -70,10 +145,11 @@ static void write_spans(struct trace_writer *w, bool *has_spans)
     free(v);
 }
 
-static void write_run(struct trace_writer *w, struct an_labels *l, const struct timeline *t,
-                      const struct timeline_run *r, bool is_time, bool beside)
+static void write_run(struct trace_writer *w, struct names *names, struct an_labels *l,
+                      const struct timeline *t, const struct timeline_run *r, bool is_time,
+                      bool beside)
 {
-    struct trace_track track = track_of(w->p, r->thread);
+    struct trace_track track = track_of(w->p, names, r->thread);
     struct slices s = { 0 };
     char name[320];
 
@@ -94,7 +170,8 @@ static void write_run(struct trace_writer *w, struct an_labels *l, const struct 
 }
 
 /* A profile without a metric is a trace of its zones alone. */
-static void write_samples(struct trace_writer *w, const struct an_view *v, const bool *has_spans)
+static void write_samples(struct trace_writer *w, struct names *names, const struct an_view *v,
+                          const bool *has_spans)
 {
     uint32_t metric = export_metric(v, NULL);
     uint32_t flags = metric ? w->p->metric.v[metric - 1].flags : 0;
@@ -108,7 +185,7 @@ static void write_samples(struct trace_writer *w, const struct an_view *v, const
     an_labels_init(&l, w->p);
     timeline_build(&t, v, TIMELINE_TAGS);
     for (size_t i = 0; i < t.run.n; i++)
-        write_run(w, &l, &t, &t.run.v[i], is_time, has_spans[t.run.v[i].thread]);
+        write_run(w, names, &l, &t, &t.run.v[i], is_time, has_spans[t.run.v[i].thread]);
     timeline_release(&t);
     an_labels_release(&l);
 }
@@ -117,12 +194,16 @@ void trace_write(struct trace_writer *w, const struct an_view *v)
 {
     const struct profile *p = v->profile;
     bool *has_spans = mem_zalloc(p->thread.n + 1);
-    write_spans(w, has_spans);
-    write_samples(w, v, has_spans);
+    struct names names;
+
+    find_names(&names, p);
+    write_spans(w, &names, has_spans);
+    write_samples(w, &names, v, has_spans);
     for (size_t i = 0; i < p->counter.n; i++) {
         uint32_t process = p->counter.v[i].process;
 
         w->counter(w, process ? p->process.v[process - 1].pid : 0, &p->counter.v[i]);
     }
+    names_release(&names);
     free(has_spans);
 }

@@ -234,13 +234,13 @@ static void take_sample(struct perf_engine *e, const struct perf_record *r)
 {
     /* A thread that is about to end has tid -1. */
     struct perf_thread *t = perf_process_thread(&e->processes, (int32_t)r->pid, (int32_t)r->tid);
-    struct sample out = { .thread = t->id, .cpu = r->cpu, .tags = r->tags,
-                          .count = r->count ? r->count : 1 };
+    struct sample out = { .cpu = r->cpu, .tags = r->tags, .count = r->count ? r->count : 1 };
 
     if (r->attr->at_switch)
         perf_wait_sample(&e->waits, t, r);
     if (r->attr->no_metric)
         return;
+    out.thread = perf_process_use(&e->processes, t, r->time_ns);
     out.stack = perf_stack_of(&e->stacks, t, r);
     if (!r->attr->at_switch)
         perf_wait_running(t, r->time_ns);

@@ -62,6 +62,7 @@ void perf_process_release(struct perf_processes *p)
     vec_release(&p->thread);
     umap_release(&p->by_pid);
     umap_release(&p->by_tid);
+    umap_release(&p->by_name);
 }
 
 static struct perf_process *find_process(struct perf_processes *p, int64_t pid)
@@ -101,6 +102,8 @@ static struct perf_thread *add_thread(struct perf_processes *p, struct perf_proc
 
     t->tid = tid;
     t->process = of;
+    t->joints = ++p->n_joints;
+    of->n_threads++;
     t->info = (struct thread){ .process = of->id, .name = name, .tid = tid, .start_ns = start_ns };
     t->id = intern_thread(p->in, &t->info);
     vec_push(&p->thread, t);
@@ -192,7 +195,7 @@ static void find_root(struct perf_processes *p, struct perf_process *x)
         p->modules->host->root(x->pid, &x->mount_ns, &x->root_fd);
 }
 
-struct perf_process *perf_process_attach(struct perf_processes *p, int64_t pid)
+struct perf_process *perf_process_note(struct perf_processes *p, int64_t pid)
 {
     struct process info = { .pid = pid, .start_ns = p->start_ns };
     struct perf_process *x;
@@ -205,9 +208,23 @@ struct perf_process *perf_process_attach(struct perf_processes *p, int64_t pid)
     info.command = find_command(p, pid, 0);
     info.parent_pid = find_parent(p, pid);
     x = add_process(p, &info, NULL);
+    x->has_unread_maps = true;
+    return x;
+}
+
+static void read_maps(struct perf_processes *p, struct perf_process *x)
+{
+    x->has_unread_maps = false;
     find_root(p, x);
     if (p->modules->host->maps)
-        p->modules->host->maps(pid, map_line, (void *[]){ p, x });
+        p->modules->host->maps(x->pid, map_line, (void *[]){ p, x });
+}
+
+struct perf_process *perf_process_attach(struct perf_processes *p, int64_t pid)
+{
+    struct perf_process *x = perf_process_note(p, pid);
+
+    read_maps(p, x);
     return x;
 }
 
@@ -222,7 +239,11 @@ struct perf_thread *perf_process_thread(struct perf_processes *p, int64_t pid, i
     x = find_process(p, pid);
     if (!x || x->ended)
         x = perf_process_attach(p, pid);
-    find_name(p, pid, tid, name, sizeof name);
+    *name = 0;
+    if (tid != pid || !x->has_unread_maps) /* else its name is known, and may have changed since */
+        find_name(p, pid, tid, name, sizeof name);
+    if (x->has_unread_maps)
+        read_maps(p, x);
     return add_thread(p, x, tid, *name ? intern_cstr(p->in, name) : x->info.name, p->start_ns);
 }
 
@@ -239,38 +260,159 @@ static void on_map(struct perf_processes *p, const struct perf_record *r)
         map_into(p, perf_process_thread(p, (int32_t)r->pid, (int32_t)r->tid)->process, &w);
 }
 
-/* exec: the old mappings no longer exist. */
-static void on_exec(struct perf_processes *p, struct perf_process *x)
+/* --- names over time ---
+ *
+ * An item of the sink is one program (process) or one name (thread): a sample keeps the name of
+ * its time.  An item without samples is changed, so that a child that only calls exec and a thread
+ * that names itself at its start stay one item. */
+
+/* Continue X, which NOW describes from NOW->start_ns on. */
+static void continue_process(struct perf_processes *p, struct perf_process *x,
+                             const struct process *now)
 {
+    uint64_t start_ns = x->info.start_ns;
+
+    bool unknown = x->info.command && !now->command; /* an update cannot remove it */
+
+    if (x->used || x->info.end_ns || unknown) {
+        x->info.end_ns = now->start_ns;
+        update_process(p, x);
+        x->info = *now;
+        x->info.end_ns = 0;
+        x->id = intern_process(p->in, &x->info);
+        x->used = false;
+    } else {
+        x->info = *now;
+        x->info.start_ns = start_ns;
+        update_process(p, x);
+    }
+    x->ended = false;
+}
+
+/* Continue T, called NAME from TIME_NS on.  A thread that changes its name for each request has
+ * one item for each name. */
+static void continue_thread(struct perf_processes *p, struct perf_thread *t, uint32_t name,
+                            uint64_t time_ns)
+{
+    uint64_t key;
+    uint32_t known;
+
+    if (!t->used && !t->info.end_ns) {
+        t->info.process = t->process->id;
+        t->info.name = name;
+        update_thread(p, t);
+        return;
+    }
+    if (!t->info.end_ns) {
+        t->info.end_ns = time_ns;
+        update_thread(p, t);
+    }
+    umap_put(&p->by_name, hash_pair(hash_pair(t->info.process, t->info.name), (uint64_t)t->tid),
+             t->id);
+    t->info = (struct thread){ t->process->id, name, t->tid, time_ns, 0 };
+    key = hash_pair(hash_pair(t->info.process, name), (uint64_t)t->tid);
+    known = umap_find(&p->by_name, key);
+    t->id = known ? known : intern_thread(p->in, &t->info);
+    t->used = known;
+}
+
+void perf_process_mark_used(struct perf_processes *p, struct perf_thread *t, uint64_t time_ns)
+{
+    struct perf_process *x = t->process;
+
+    if (t->info.process != x->id)
+        continue_thread(p, t, t->info.name, time_ns); /* another thread renamed the process */
+    if (!x->used && x->inherited_command) { /* it runs before it calls exec */
+        x->info.command = x->inherited_command;
+        update_process(p, x);
+    }
+    t->used = x->used = true;
+}
+
+/* exec ends the other threads; the caller gets the tid of the first. */
+static void end_other_threads(struct perf_processes *p, const struct perf_thread *t,
+                              uint64_t time_ns)
+{
+    struct perf_process *x = t->process;
+
+    for (size_t i = 0; x->n_threads > 1 && i < p->thread.n; i++) {
+        struct perf_thread *other = p->thread.v[i];
+
+        if (other->process != x || other == t || other->info.end_ns)
+            continue;
+        other->info.end_ns = time_ns;
+        update_thread(p, other);
+    }
+    x->n_threads = 1;
+}
+
+static void forget_stacks(struct perf_processes *p, struct perf_thread *t)
+{
+    vec_clear(&t->last);
+    t->last_space = NULL;
+    t->joints = ++p->n_joints;
+    t->calls.n = 0;
+    t->user_stack = t->last_stack = t->wait_stack = t->block_stack = t->switch_stack = 0;
+    t->out_ns = 0;
+}
+
+/* The old mappings no longer exist. */
+static void on_exec(struct perf_processes *p, struct perf_thread *t, uint32_t name,
+                    uint64_t time_ns)
+{
+    struct perf_process *x = t->process;
+    struct process now = x->info;
+
+    end_other_threads(p, t, time_ns);
+    forget_stacks(p, t);
     space_drop(x->space);
     x->space = space_new(cfi_space_new(p->arch));
     free(x->jit_dump);
     x->jit_dump = NULL;
-    x->info.command = find_command(p, x->pid, x->info.command);
+    x->has_unread_maps = false;
+    now.name = name;
+    now.command = find_command(p, x->pid, 0);
+    now.start_ns = time_ns;
+    x->inherited_command = 0;
+    continue_process(p, x, &now);
+    continue_thread(p, t, name, time_ns);
     find_root(p, x);
+}
+
+static void on_rename(struct perf_processes *p, struct perf_thread *t, uint32_t name,
+                      uint64_t time_ns)
+{
+    struct perf_process *x = t->process;
+
+    if (t->tid == x->pid && x->info.name != name) {
+        struct process now = x->info;
+
+        now.name = name;
+        now.start_ns = time_ns;
+        continue_process(p, x, &now);
+    }
+    if (t->info.name != name || t->info.process != x->id)
+        continue_thread(p, t, name, time_ns);
 }
 
 static void on_comm(struct perf_processes *p, const struct perf_record *r)
 {
     struct perf_thread *t = perf_process_find_thread(p, r->tid);
+    bool exec = r->misc & PERF_RECORD_MISC_COMM_EXEC;
+    uint32_t name = intern_cstr(p->in, r->text);
 
     /* The first record of the launched command: /proc has nothing useful yet. */
-    if (!t && (r->misc & PERF_RECORD_MISC_COMM_EXEC) && !find_process(p, r->pid)) {
-        struct process info = { .pid = r->pid, .name = intern_cstr(p->in, r->text),
-                                .start_ns = r->time_ns };
+    if (!t && exec && !find_process(p, r->pid)) {
+        struct process info = { .pid = r->pid, .name = name, .start_ns = r->time_ns };
 
         info.parent_pid = find_parent(p, r->pid);
-        t = add_thread(p, add_process(p, &info, NULL), r->tid, info.name, r->time_ns);
-    } else if (!t)
+        t = add_thread(p, add_process(p, &info, NULL), r->tid, name, r->time_ns);
+    } else if (!t || t->process->pid != r->pid)
         t = perf_process_thread(p, r->pid, r->tid);
-    t->info.name = intern_cstr(p->in, r->text);
-    if (r->misc & PERF_RECORD_MISC_COMM_EXEC)
-        on_exec(p, t->process);
-    if (r->tid == r->pid) {
-        t->process->info.name = t->info.name;
-        update_process(p, t->process);
-    }
-    update_thread(p, t);
+    if (exec)
+        on_exec(p, t, name, r->time_ns);
+    else
+        on_rename(p, t, name, r->time_ns);
 }
 
 static void on_fork(struct perf_processes *p, const struct perf_record *r)
@@ -289,10 +431,12 @@ static void on_fork(struct perf_processes *p, const struct perf_record *r)
 
         info.pid = r->pid;
         info.parent_pid = r->parent_pid;
+        info.command = 0; /* of the program that it may execute */
         info.start_ns = r->time_ns;
         info.end_ns = 0;
         from->space->users++;
         x = add_process(p, &info, from->space);
+        x->inherited_command = from->info.command ? from->info.command : from->inherited_command;
         x->root_fd = from->root_fd;
         x->mount_ns = from->mount_ns;
     }

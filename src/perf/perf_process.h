@@ -1,5 +1,8 @@
 /* perf_process.h - the processes and threads of a recording, and their mappings.
  *
+ * A process of the kernel is several items of the sink if it executes another program or changes
+ * its name: each sample belongs to the command and the name of its time.
+ *
  * A process and its fork share an address space until one of them maps something, so that a
  * program that forks and execs a thousand children is cheap.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -37,7 +40,11 @@ struct perf_process {
     int root_fd;       /* -1: same root directory as ours */
     uint64_t mount_ns; /* 0: not read yet */
     char *jit_dump;    /* path of its jitdump, or NULL */
+    uint32_t inherited_command; /* string: of the parent, until exec */
+    uint32_t n_threads; /* since exec, also ended ones */
     bool ended;
+    bool used; /* the item `id` has samples */
+    bool has_unread_maps;
 };
 
 struct perf_step { /* a frame of the thread's last stack, outermost first */
@@ -51,6 +58,8 @@ struct perf_thread {
     uint32_t id; /* in the sink */
     struct thread info;
     struct perf_process *process;
+    bool used;       /* the item `id` has samples */
+    uint64_t joints; /* identifies its stack in the table of joints; changes at exec */
     VEC(struct perf_step) last;
     const struct perf_space *last_space; /* only compared */
     uint32_t last_generation, last_root;
@@ -74,6 +83,8 @@ struct perf_processes {
     VEC(struct perf_process *) process;
     VEC(struct perf_thread *) thread;
     struct umap by_pid, by_tid; /* -> index + 1 */
+    struct umap by_name;        /* process id, name and tid -> thread id, of earlier names */
+    uint64_t n_joints;
     uint64_t start_ns;          /* of the recording */
     enum unw_arch arch;
     bool no_children;           /* children are not recorded */
@@ -87,8 +98,19 @@ void perf_process_record(struct perf_processes *p, const struct perf_record *r);
 /* Return the thread.  If no record described it, create it from the facts of the host. */
 struct perf_thread *perf_process_thread(struct perf_processes *p, int64_t pid, int64_t tid);
 struct perf_thread *perf_process_find_thread(struct perf_processes *p, int64_t tid); /* or NULL */
+/* Return the id of T for a sample at TIME_NS. */
+void perf_process_mark_used(struct perf_processes *p, struct perf_thread *t, uint64_t time_ns);
+static inline uint32_t perf_process_use(struct perf_processes *p, struct perf_thread *t,
+                                        uint64_t time_ns)
+{
+    if (!t->used || t->info.process != t->process->id)
+        perf_process_mark_used(p, t, time_ns);
+    return t->id;
+}
 /* Add a running process: names and mappings come from the host. */
 struct perf_process *perf_process_attach(struct perf_processes *p, int64_t pid);
+/* The same, but the mappings are read when a record needs them. */
+struct perf_process *perf_process_note(struct perf_processes *p, int64_t pid);
 
 /* Return the range that contains PC with its module loaded; NULL when nothing is mapped there.
  * Sets *LOADED if the module was loaded by this call: the walk so far must then be repeated. */

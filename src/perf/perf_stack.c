@@ -126,7 +126,7 @@ static bool join(struct perf_stacks *s, const struct perf_thread *t, struct user
 {
     for (size_t i = u->n; i-- > 1;) {
         const struct unw_frame *f = &u->frames[i];
-        uint32_t stack = joint_find(&s->joints, (struct joint){ t->id, f->pc, f->sp });
+        uint32_t stack = joint_find(&s->joints, (struct joint){ t->joints, f->pc, f->sp });
 
         if (!stack)
             continue;
@@ -325,7 +325,7 @@ static uint32_t intern_user(struct perf_stacks *s, struct perf_thread *t, const 
                                      : intern_stack(s->in, parent, frame);
         t->last.v[i] = (struct perf_step){ f->pc, f->sp, parent, f->is_return };
         if (u->end == UNW_ROOT && f->sp)
-            joint_put(&s->joints, (struct joint){ t->id, f->pc, f->sp }, parent);
+            joint_put(&s->joints, (struct joint){ t->joints, f->pc, f->sp }, parent);
     }
     t->last.n = u->n;
     t->last_space = t->process->space;

@@ -136,6 +136,16 @@ static void leave(struct perf_waits *w, struct perf_thread *t, const struct perf
         t->wait_word = intern_cstr(w->in, PERF_BLOCKED_QUEUE);
 }
 
+/* A wait shorter than this does not keep its thread's name: most children wait for a page or for
+ * a CPU before they call exec. */
+static const uint64_t brief_ns = 1000000u;
+
+static uint32_t thread_of(struct perf_waits *w, struct perf_thread *t, uint64_t until_ns)
+{
+    return until_ns - t->out_ns < brief_ns ? t->id
+                                           : perf_process_use(w->processes, t, until_ns);
+}
+
 static void emit(struct perf_waits *w, struct perf_thread *t, uint64_t until_ns)
 {
     /* A preempted thread is at or near its last sample.  A thread that waits too often to sample
@@ -149,7 +159,7 @@ static void emit(struct perf_waits *w, struct perf_thread *t, uint64_t until_ns)
                     : as_before  ? t->block_word
                                  : intern_cstr(w->in, PERF_BLOCKED_UNKNOWN);
     struct sample s = { .start_ns = t->out_ns, .duration_ns = until_ns - t->out_ns,
-                        .thread = t->id, .metric = w->metric, .cpu = -1,
+                        .thread = thread_of(w, t, until_ns), .metric = w->metric, .cpu = -1,
                         .weight = sat_of_u64(until_ns - t->out_ns), .count = 1,
                         .stack = stack, .tags = tags_of(w, word, guessed) };
 

@@ -128,7 +128,7 @@ class Report(Case):
         need_perf_events()
         result = json.loads(fathom("report", "--json", "--", "true").stdout)
         self.assertEqual(result["meta"]["command"], "true")
-        fathom("report", "--", self.dir / "nothing", status=1)
+        fathom("report", "--", self.dir / "nothing", status=127)
         fathom("report", "--", status=2)
 
     def test_the_meta_page_is_the_table(self):

@@ -1,11 +1,13 @@
 """Recordings of programs with a known profile must agree with it."""
+import gzip
+import json
 import math
 import os
 import re
 import unittest
 
 from recording import JOINED, TRUNCATED, Recording
-from support import Case, workload
+from support import Case, fathom, need, need_perf_events, report, run, workload
 
 START_UP = 1  # percent points for the dynamic linker and the exit of a program
 
@@ -131,8 +133,111 @@ class Truth(Case):
         r = self.measure("forkexec", "500", samples=100)
         self.assertGreater(r.share_with("child_work"), 30)
         self.assertEqual(r.number("quality.records_lost"), 0)
-        self.assertEqual(len(r.table["process"]), 501)
-        self.assertEqual(len([p for p in r.table["process"].values() if p["end_ns"]]), 501)
+        # a child that was sampled before exec is two commands
+        processes = r.table["process"].values()
+        self.assertEqual(len({p["pid"] for p in processes}), 501)
+        self.assertEqual(len([p for p in processes if p["end_ns"]]), len(processes))
+
+
+class Commands(Case):
+    """A process that executes another program is two commands, each with the CPU time it used."""
+
+    ROUNDS = ("200000000", "100000000")
+
+    def setUp(self):
+        super().setUp()
+        # names that no other process of the machine has
+        self.first, self.other = self.dir / f"one{os.getpid()}", self.dir / f"two{os.getpid()}"
+        os.symlink(workload("execs"), self.first)
+        os.symlink(workload("execs"), self.other)
+
+    def command(self, how):
+        return [str(self.first), how, self.ROUNDS[0], str(self.other), "end", self.ROUNDS[1]]
+
+    def record(self, command, *options):
+        path = self.dir / "x.fathom"
+        done = fathom("record", "-q", "-F", "1999", "-o", path, *options, "--", *command)
+        return path, done.stdout
+
+    def check(self, path, said, *filters):
+        """The shares of the commands are those of the CPU times that the program printed."""
+        used = {}
+        for line in said.splitlines():
+            name, ms = line.split()
+            used[name] = used.get(name, 0) + float(ms)
+        groups = {g["name"]: g for g in report(path, "-b", "command", *filters)["groups"]}
+        self.assertEqual(set(groups), set(used))
+        whole, n = sum(used.values()), sum(g["samples"] for g in groups.values())
+        weight = sum(g["weight"] for g in groups.values())
+        for name, ms in used.items():
+            want, got = 100 * ms / whole, 100 * groups[name]["weight"] / weight
+            points = START_UP + 4 * math.sqrt(want * (100 - want) / n)
+            self.assertLessEqual(abs(got - want), points, f"{name}: {got:.1f} %, not {want:.1f} %")
+            alone = report(path, "--command", name)
+            self.assertEqual(alone["total"], groups[name]["weight"], name)
+        return groups
+
+    def test_exec_keeps_the_command_of_earlier_samples(self):
+        path, said = self.record(self.command("exec"))
+        self.check(path, said)
+        profile = json.loads(fathom("export", path, "--format", "json").stdout)
+        self.assertEqual([p["name"] for p in profile["processes"]], [self.first.name, self.other.name])
+        self.assertEqual(len({p["pid"] for p in profile["processes"]}), 1)
+        self.assertEqual([t["name"] for t in profile["threads"]],
+                         [self.first.name, self.other.name])
+
+    def test_exec_in_a_second_thread_keeps_the_command_of_earlier_samples(self):
+        self.check(*self.record(self.command("thread")))
+
+    def test_a_child_that_works_before_exec_has_the_command_of_its_parent(self):
+        self.check(*self.record(self.command("fork")))
+
+    def test_a_script_is_a_command_of_its_own_name(self):
+        script = self.dir / "script"
+        script.write_text(f"#!{workload('execs')}\n")
+        script.chmod(0o755)
+        path, said = self.record([str(self.first), "exec", self.ROUNDS[0], str(script), "end",
+                                  self.ROUNDS[1]])
+        self.assertIn("script", self.check(path, said))
+
+    def test_a_new_name_of_a_process_leaves_earlier_samples_their_command(self):
+        self.check(*self.record([str(self.first), "name", self.ROUNDS[0], "title",
+                                 self.ROUNDS[1]]))
+
+    def test_exec_on_the_whole_machine(self):
+        need_perf_events(kernel=True, system_wide=True)
+        path, said = self.record(self.command("exec"), "-a")
+        self.check(path, said, "--command", self.first.name, "--command", self.other.name)
+
+    def test_exec_in_a_perf_data_file(self):
+        need("perf")
+        path = self.dir / "perf.data"
+        done = run("perf", "record", "-q", "-F", "1999", "-e", "cpu-clock", "-o", path,
+                   *self.command("exec"))
+        self.check(path, done.stdout)
+
+    def test_exec_in_the_text_of_perf_script(self):
+        need("perf")
+        path, text = self.dir / "perf.data", self.dir / "script.txt"
+        done = run("perf", "record", "-q", "-F", "1999", "-e", "cpu-clock", "-o", path,
+                   *self.command("exec"))
+        text.write_text(run("perf", "script", "-i", path).stdout)
+        self.check(text, done.stdout)
+
+    def test_exports_keep_both_commands(self):
+        path, said = self.record(self.command("exec"))
+        for form in ("pprof", "firefox", "chrome", "perfetto", "csv"):
+            with self.subTest(form):
+                out = self.dir / f"x.{form}"
+                fathom("export", path, "--format", form, "-o", out)
+                content = out.read_bytes()
+                content = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+                self.assertIn(self.first.name.encode(), content)
+                self.assertIn(self.other.name.encode(), content)
+        names = [e["args"]["name"] for e in json.loads((self.dir / "x.chrome").read_text())["traceEvents"]
+                 if e["ph"] == "M" and e["name"] == "process_name"]
+        self.assertEqual(set(names), {f"{self.first.name}, {self.other.name}"})
+        self.check(self.dir / "x.pprof", said)
 
 
 if __name__ == "__main__":

@@ -108,6 +108,164 @@ TEST(perf_engine_gives_a_forked_child_the_maps_of_its_parent)
     finish(&r);
 }
 
+/* "PID COMMAND START-END" of each process, then "TID NAME PROCESS START-END" of each thread. */
+static const char *items(struct run *r)
+{
+    const struct profile *p = r->profile;
+
+    r->text.n = 0;
+    for (size_t i = 0; i < p->process.n; i++) {
+        const struct process *x = &p->process.v[i];
+
+        buf_printf(&r->text, "%" PRId64 " %s %" PRIu64 "-%" PRIu64 "\n", x->pid,
+                   profile_string(p, x->name), x->start_ns, x->end_ns);
+    }
+    for (size_t i = 0; i < p->thread.n; i++) {
+        const struct thread *t = &p->thread.v[i];
+
+        buf_printf(&r->text, "%" PRId64 " %s in %u %" PRIu64 "-%" PRIu64 "\n", t->tid,
+                   profile_string(p, t->name), t->process, t->start_ns, t->end_ns);
+    }
+    return buf_text(&r->text);
+}
+
+/* Samples as "COMMAND/THREAD WEIGHT". */
+static const char *owners(struct run *r)
+{
+    const struct profile *p = r->profile;
+
+    r->text.n = 0;
+    for (size_t i = 0; i < p->sample.n; i++) {
+        const struct thread *t = &p->thread.v[p->sample.v[i].thread - 1];
+
+        buf_printf(&r->text, "%s/%s %" PRId64 "\n",
+                   profile_string(p, p->process.v[t->process - 1].name),
+                   profile_string(p, t->name), p->sample.v[i].weight);
+    }
+    return buf_text(&r->text);
+}
+
+TEST(perf_engine_keeps_the_command_of_samples_before_exec)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_comm(&r.b, 3000000, 10, 10, "other", true);
+    pb_map(&r.b, 3000001, 10, LIBRARY, PAGE, 0, LIB);
+    pb_chain(&r.b, 4000000, 10, CHAIN(LIBRARY + 1));
+    pb_chain(&r.b, 5000000, 10, CHAIN(CODE + 1)); /* no longer mapped */
+    pb_exit(&r.b, 6000000, 10, 10);
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+1001\n"
+                           "10/10 cpu 3000000+1000000 1000000 libx.so+1\n"
+                           "10/10 cpu 4000000+1000000 1000000 ?+400001\n");
+    CHECK_STR(owners(&r), "prog/prog 1000000\nother/other 1000000\nother/other 1000000\n");
+    CHECK_STR(items(&r), "10 prog 1-3000000\n10 other 3000000-6000000\n"
+                         "10 prog in 1 1-3000000\n10 other in 2 3000000-6000000\n");
+    finish(&r);
+}
+
+TEST(perf_engine_makes_one_item_of_a_child_that_only_calls_exec)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 20, 10, 20, 10);
+    pb_comm(&r.b, 6, 20, 20, "child", true);
+    pb_chain(&r.b, 2000000, 20, CHAIN(CODE + 1));
+    told(&r, 0);
+    CHECK_STR(items(&r), "10 prog 1-0\n20 child 5-0\n10 prog in 1 1-0\n20 child in 2 5-0\n");
+    finish(&r);
+}
+
+TEST(perf_engine_keeps_the_command_of_a_child_that_works_before_exec)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 20, 10, 20, 10);
+    pb_chain(&r.b, 2000000, 20, CHAIN(CODE + 1));
+    pb_comm(&r.b, 2000006, 20, 20, "child", true);
+    pb_chain(&r.b, 4000000, 20, CHAIN(CODE + 1));
+    told(&r, 0);
+    CHECK_STR(owners(&r), "prog/prog 1000000\nchild/child 1000000\n");
+    finish(&r);
+}
+
+/* exec in another thread than the first: all others end, and the caller gets the first's tid. */
+TEST(perf_engine_follows_exec_in_a_second_thread)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 10, 10, 11, 10);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2000000, .period = 1000000, .pid = 10, .tid = 11,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    pb_exit(&r.b, 2500000, 10, 10);
+    pb_comm(&r.b, 3000000, 10, 10, "other", true);
+    pb_chain(&r.b, 4000000, 10, CHAIN(CODE + 1));
+    pb_fork(&r.b, 4000001, 10, 10, 12, 10);
+    pb_exit(&r.b, 6000000, 10, 10);
+    told(&r, 0);
+    CHECK_STR(owners(&r), "prog/prog 1000000\nother/other 1000000\n");
+    CHECK_STR(items(&r), "10 prog 1-3000000\n10 other 3000000-6000000\n"
+                         "10 prog in 1 1-2500000\n11 prog in 1 5-3000000\n"
+                         "10 other in 2 3000000-6000000\n12 other in 2 4000001-0\n");
+    finish(&r);
+}
+
+TEST(perf_engine_keeps_the_name_of_samples_before_a_rename)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 10, 10, 11, 10);
+    pb_comm(&r.b, 6, 10, 11, "worker", false);  /* before its first sample: still one item */
+    for (uint32_t i = 0; i < 2; i++)
+        for (uint32_t tid = 10; tid <= 11; tid++)
+            pb_sample(&r.b, &(struct pb_sample){ .time = (2 + i) * 1000000 + tid,
+                                                 .period = 1000000, .pid = 10, .tid = tid,
+                                                 .chain = CHAIN(MARK_USER, CODE + 1) });
+    pb_comm(&r.b, 4000000, 10, 10, "title", false);
+    for (uint32_t tid = 10; tid <= 11; tid++)
+        pb_sample(&r.b, &(struct pb_sample){ .time = 5000000 + tid, .period = 1000000, .pid = 10,
+                                             .tid = tid, .chain = CHAIN(MARK_USER, CODE + 1) });
+    pb_comm(&r.b, 6000000, 10, 11, "idle", false);
+    pb_comm(&r.b, 6000001, 10, 11, "worker", false);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 7000000, .period = 1000000, .pid = 10, .tid = 11,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    told(&r, 0);
+    CHECK_STR(owners(&r), "prog/prog 1000000\nprog/worker 1000000\n"
+                          "prog/prog 1000000\nprog/worker 1000000\n"
+                          "title/title 1000000\ntitle/worker 1000000\ntitle/worker 1000000\n");
+    CHECK_EQ(r.profile->thread.n, 5); /* "idle" was never sampled */
+    finish(&r);
+}
+
+TEST(perf_engine_makes_one_item_of_each_name_a_thread_alternates_between)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 10, 10, 11, 10);
+    for (uint32_t i = 0; i < 20; i++) {
+        pb_comm(&r.b, 10000000 + 10 * i, 10, 11, i % 2 ? "odd" : "even", false);
+        pb_sample(&r.b, &(struct pb_sample){ .time = 10000005 + 10 * i, .period = 1000000,
+                                             .pid = 10, .tid = 11,
+                                             .chain = CHAIN(MARK_USER, CODE + 1) });
+    }
+    told(&r, 0);
+    CHECK_EQ(r.profile->sample.n, 20);
+    CHECK_EQ(r.profile->thread.n, 3);
+    finish(&r);
+}
+
 TEST(perf_engine_hides_maps_of_a_child_from_its_parent)
 {
     struct run r;
@@ -139,7 +297,8 @@ TEST(perf_engine_drops_all_maps_at_exec)
     CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+1010\n"
                            "10/10 cpu 3000000+1000000 1000000 ?+400010\n"
                            "10/10 cpu 5000000+1000000 1000000 libx.so+10\n");
-    CHECK_STR(profile_string(r.profile, r.profile->process.v[0].name), "again");
+    CHECK_EQ(r.profile->process.n, 3); /* "renamed" has no sample */
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[2].name), "again");
     finish(&r);
 }
 
@@ -1127,6 +1286,30 @@ TEST(perf_engine_names_a_process_after_its_main_thread)
     finish(&r);
 }
 
+static long newest_name(int64_t pid, int64_t tid, char *name, size_t cap)
+{
+    static int asked;
+
+    return snprintf(name, cap, asked++ ? "late" : "early");
+}
+
+/* Its records are applied when it has executed another program already. */
+TEST(perf_engine_names_a_noted_process_as_when_it_was_noted)
+{
+    static const struct perf_host host = { .comm = newest_name };
+    struct run r;
+
+    start(&r);
+    r.e.modules.host = &host;
+    perf_process_note(&r.e.processes, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_comm(&r.b, 3000000, 10, 10, "late", true);
+    pb_chain(&r.b, 4000000, 10, CHAIN(CODE + 1));
+    told(&r, 0);
+    CHECK_STR(owners(&r), "early/early 1000000\nlate/late 1000000\n");
+    finish(&r);
+}
+
 static long command_of(int64_t pid, char *text, size_t cap)
 {
     static int asked;
@@ -1134,7 +1317,7 @@ static long command_of(int64_t pid, char *text, size_t cap)
     return asked++ ? -1 : snprintf(text, cap, "prog --fast");
 }
 
-TEST(perf_engine_keeps_a_command_line_that_is_no_longer_known)
+TEST(perf_engine_gives_the_command_line_only_to_the_program_that_had_it)
 {
     static const struct perf_host host = { .command = command_of };
     struct run r;
@@ -1142,11 +1325,13 @@ TEST(perf_engine_keeps_a_command_line_that_is_no_longer_known)
     start(&r);
     r.e.modules.host = &host;
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
-    pb_comm(&r.b, 3000000, 10, 10, "other", true);
-    pb_fork(&r.b, 4000000, 20, 10, 20, 10);
+    pb_fork(&r.b, 2500000, 20, 10, 20, 10);
+    pb_chain(&r.b, 4000000, 20, CHAIN(CODE + 1)); /* still the program of its parent */
+    pb_comm(&r.b, 5000000, 10, 10, "other", true); /* its command line is not known */
     told(&r, 0);
     CHECK_STR(profile_string(r.profile, r.profile->process.v[0].command), "prog --fast");
     CHECK_STR(profile_string(r.profile, r.profile->process.v[1].command), "prog --fast");
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[2].command), "");
     finish(&r);
 }
 

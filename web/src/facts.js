@@ -80,24 +80,25 @@ export function tagChoices(facts, groups, metric, only) {
 }
 
 // Threads to select for a metric, most expensive first: [key, label, threads].  A process with
-// several threads precedes them.
+// several threads precedes them.  A process that executed another program is two processes.
 export function threadChoices(facts, groups, metric) {
   const sums = new Map(), processes = new Map();
   for (const g of groupsOf(facts, groups, metric, facts.threads.map((t, i) => i + 1).concat(0)))
     sums.set(g.thread, (sums.get(g.thread) || 0) + g.value.reduce((a, b) => a + b, 0));
   const whole = [...sums.values()].reduce((a, b) => a + b, 0);
   for (const [thread, weight] of sums) {
-    const t = facts.threads[thread - 1], pid = t ? t.pid : -1;
-    if (!processes.has(pid)) processes.set(pid, { name: t ? t.process || t.name : "", weight: 0, threads: [] });
-    const p = processes.get(pid);
+    const t = facts.threads[thread - 1], pid = t ? t.pid : -1, name = t ? t.process || t.name : "";
+    const key = `${pid} ${name}`;
+    if (!processes.has(key)) processes.set(key, { pid, name, weight: 0, threads: [] });
+    const p = processes.get(key);
     p.weight += weight;
     p.threads.push([thread, weight, t ? `${t.name || "thread"} ${t.tid}` : "no thread"]);
   }
   const share = (weight) => `(${formatShare(weight, whole)})`, out = [];
-  for (const [pid, p] of [...processes].sort((a, b) => b[1].weight - a[1].weight)) {
+  for (const p of [...processes.values()].sort((a, b) => b.weight - a.weight)) {
     p.threads.sort((a, b) => b[1] - a[1]);
     const group = processes.size > 1 && p.threads.length > 1;
-    if (group) out.push([`p${pid}`, `${p.name} ${pid}, ${p.threads.length} threads ${share(p.weight)}`, p.threads.map((t) => t[0])]);
+    if (group) out.push([`p${p.pid} ${p.name}`, `${p.name} ${p.pid}, ${p.threads.length} threads ${share(p.weight)}`, p.threads.map((t) => t[0])]);
     for (const [thread, weight, name] of p.threads)
       out.push([`t${thread}`, `${group ? "\u2003" : ""}${name} ${share(weight)}`, [thread]]);
   }
