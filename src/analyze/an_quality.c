@@ -108,6 +108,19 @@ static void add_stacks(struct line *l, const struct profile *p, double samples)
         add_item(l, "%s unreadable", human_count(sat_of(unreadable)).s);
 }
 
+static void print_not_walked(const struct profile *p, struct out *o)
+{
+    struct line l = { o, false };
+    double n = quality(p, "not_walked");
+
+    if (n <= 0)
+        return;
+    add_item(&l, "note: %s stack%s not walked: no unwind information in %s",
+             human_count((int64_t)n).s, n == 1 ? "" : "s",
+             profile_meta(p, "quality.not_walked_in"));
+    end_line(&l);
+}
+
 static void print_line(struct out *o, const char *before, const char *text)
 {
     struct line l = { o, false };
@@ -140,6 +153,7 @@ static void print_problems(const struct profile *p, struct out *o)
             out_printf(o, "note: %.*s%s%s\n", (int)(at - problems[i].text), problems[i].text,
                        human_count(sat_of(n)).s, at + 2);
     }
+    print_not_walked(p, o);
     print_line(o, "note: ", profile_meta(p, "events_why"));
     print_line(o, "note: user space only: ", profile_meta(p, "rung_why"));
     print_line(o, "      ", profile_meta(p, "remedy"));

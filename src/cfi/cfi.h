@@ -13,7 +13,7 @@
 /* Compile the CFI of the ELF image IMAGE (whole file bytes, untrusted).  Returns NULL with *E set
  * when it is not an ELF file of a supported machine.  A file without CFI has an empty table. */
 struct unw_table *cfi_table_build(const void *image, size_t size, struct err *e);
-/* Return the table for the file open at FD (which the caller may close).  With a BUILD_ID, the
+/* Return the table for the file open at FD, which the caller may close.  With a BUILD_ID, the
  * table is mapped from the cache directory, or built and stored there.  NULL as above. */
 struct unw_table *cfi_table_open(int fd, const uint8_t *build_id, size_t build_id_size,
                                  struct err *e);

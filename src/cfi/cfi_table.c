@@ -11,13 +11,15 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-/* A file descriptor is kept open until the first look-up; beyond this number, compile at once. */
+/* File descriptors are kept open to read the code around return addresses.  From this number on,
+ * tables are compiled at once and their files closed. */
 enum { MOST_FDS = 256, MOST_BUILD_ID = 64 };
 
 struct table {
     struct unw_table table; /* first, so that one pointer serves both */
     const struct unw_machine *machine;
-    int fd; /* -1 once loaded */
+    struct elf_file file; /* its segments, to read code; n_segments 0: no code */
+    int fd; /* -1: none */
     uint64_t file_size;
     struct timespec changed; /* the file's inode, when it was opened */
     uint8_t build_id[MOST_BUILD_ID];
@@ -32,6 +34,28 @@ static struct table *table_new(const struct cfi_elf *elf)
     t->fd = -1;
     t->machine = elf->machine;
     return t;
+}
+
+static bool code(const struct unw_table *table, uint64_t address, void *to, size_t n)
+{
+    struct table *t = (struct table *)table; /* a read that fails is noted in the file */
+
+    for (size_t i = 0; i < t->file.n_segments; i++) {
+        const struct elf_segment *s = &t->file.segment[i];
+        uint64_t at = address - s->address;
+
+        if (s->exec && at < s->size && n <= s->size - at)
+            return elf_file_bytes(&t->file, s->offset + at, n, to);
+    }
+    return false;
+}
+
+/* Read code from the file at FD, or from the image in FILE. */
+static void provide_code(struct table *t, const struct elf_file *file, int fd)
+{
+    t->file = *file;
+    t->file.fd = t->fd = fd;
+    t->table.code = code;
 }
 
 struct unw_table *cfi_table_build(const void *image, size_t size, struct err *e)
@@ -52,8 +76,12 @@ struct unw_table *cfi_table_vdso(void)
 {
     size_t size;
     const void *image = elf_file_vdso(&size);
+    struct unw_table *t = image ? cfi_table_build(image, size, NULL) : NULL;
+    struct elf_file file;
 
-    return image ? cfi_table_build(image, size, NULL) : NULL;
+    if (t && elf_file_read_image(&file, image, size))
+        provide_code((struct table *)t, &file, -1);
+    return t;
 }
 
 /* Compile the file at t->fd.  Returns false when it has changed since it was opened: the result
@@ -90,7 +118,13 @@ static void load(struct unw_table *table)
         if (table_compile(t) && keep)
             cfi_stored_save(&t->table.body, name, key);
     }
-    close(t->fd);
+}
+
+static void close_file(struct table *t)
+{
+    t->table.code = NULL;
+    if (t->fd >= 0)
+        close(t->fd);
     t->fd = -1;
 }
 
@@ -116,7 +150,7 @@ struct unw_table *cfi_table_open(int fd, const uint8_t *build_id, size_t build_i
         t->table.load = load;
         t->file_size = (uint64_t)st.st_size;
         t->changed = st.st_ctim;
-        t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        provide_code(t, &elf.file, fcntl(fd, F_DUPFD_CLOEXEC, 3));
     }
     cfi_elf_release(&elf);
     if (t && t->fd < 0) {
@@ -128,8 +162,10 @@ struct unw_table *cfi_table_open(int fd, const uint8_t *build_id, size_t build_i
         memcpy(t->build_id, build_id, build_id_size);
         t->build_id_size = build_id_size;
     }
-    if (t && t->fd >= MOST_FDS)
+    if (t && t->fd >= MOST_FDS) {
         load(&t->table);
+        close_file(t);
+    }
     return t ? &t->table : NULL;
 }
 
@@ -139,8 +175,7 @@ void cfi_table_free(struct unw_table *table)
 
     if (!t)
         return;
-    if (t->fd >= 0)
-        close(t->fd);
+    close_file(t);
     cfi_body_release(&t->table.body);
     free(t);
 }

@@ -153,7 +153,7 @@ void col_quality_summary(struct col_session *s)
     sum->complete = c->complete;
     sum->joined = c->joined;
     sum->cut = c->cut;
-    sum->unreadable = c->lost + s->engine.counts.broken;
+    sum->unreadable = c->lost + c->bare + s->engine.counts.broken;
     sum->wall_ns = (s->stop_ns ? s->stop_ns : clock_mono_ns()) - s->start_ns;
     sum->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     sum->processes = s->engine.processes.process.n;

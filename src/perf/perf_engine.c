@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/sat.h"
 #include "perf/perf_event.h"
 
@@ -54,6 +55,7 @@ void perf_engine_release(struct perf_engine *e)
     vec_release(&e->deferred);
     vec_release(&e->group_value);
     vec_release(&e->self);
+    vec_release(&e->bare);
     umap_release(&e->attrs.of_id);
     umap_release(&e->group_at);
     perf_order_release(&e->queue);
@@ -230,6 +232,19 @@ bool perf_engine_expect(struct perf_engine *e, const struct perf_raw *raw)
     return is_new;
 }
 
+static uint32_t stack_of(struct perf_engine *e, struct perf_thread *t, const struct perf_record *r)
+{
+    uint64_t before = e->stacks.counts.bare;
+    uint32_t stack = perf_stack_of(&e->stacks, t, r), module = e->stacks.bare_module;
+
+    if (e->stacks.counts.bare == before)
+        return stack;
+    while (e->bare.n <= module)
+        vec_push(&e->bare, 0);
+    e->bare.v[module]++;
+    return stack;
+}
+
 static void take_sample(struct perf_engine *e, const struct perf_record *r)
 {
     /* A thread that is about to end has tid -1. */
@@ -241,7 +256,7 @@ static void take_sample(struct perf_engine *e, const struct perf_record *r)
     if (r->attr->no_metric)
         return;
     out.thread = perf_process_use(&e->processes, t, r->time_ns);
-    out.stack = perf_stack_of(&e->stacks, t, r);
+    out.stack = stack_of(e, t, r);
     if (!r->attr->at_switch)
         perf_wait_running(t, r->time_ns);
     if (is_group(r))
@@ -371,6 +386,28 @@ void perf_engine_finish(struct perf_engine *e, uint64_t stop_ns)
 
 /* --- quality --- */
 
+enum { MOST_NAMED = 4 }; /* modules */
+
+/* Write the modules without unwind information in which most stacks end. */
+static void name_bare_modules(struct perf_engine *e)
+{
+    struct buf text = { 0 };
+
+    for (int i = 0; i < MOST_NAMED && e->bare.n; i++) {
+        size_t most = 0;
+
+        for (size_t m = 1; m < e->bare.n; m++)
+            most = e->bare.v[m] > e->bare.v[most] ? m : most;
+        if (!e->bare.v[most])
+            break;
+        buf_printf(&text, "%s%s", text.n ? ", " : "",
+                   most ? intern_text_of(e->in, e->in->module.v[most - 1].path) : "[unknown]");
+        e->bare.v[most] = 0;
+    }
+    sink_meta(e->in->out, "quality.not_walked_in", buf_text(&text));
+    buf_release(&text);
+}
+
 void perf_engine_quality(struct perf_engine *e)
 {
     const struct perf_stack_counts *s = &e->stacks.counts;
@@ -384,6 +421,9 @@ void perf_engine_quality(struct perf_engine *e)
     sink_meta_u64(out, "quality.truncated", s->cut);
     sink_meta_u64(out, "quality.joined", s->joined);
     sink_meta_u64(out, "quality.unreadable", s->lost + e->counts.broken);
+    sink_meta_u64(out, "quality.not_walked", s->bare);
+    if (s->bare)
+        name_bare_modules(e);
     if (e->waits.metric) {
         sink_meta_u64(out, "quality.waits", e->waits.waits);
         sink_meta_u64(out, "quality.waits_guessed", e->waits.guessed);

@@ -44,6 +44,7 @@ struct perf_engine {
     struct umap group_at;               /* sample id -> index in group_value + 1 */
     VEC(uint64_t) group_value;          /* last value of each counter of a group */
     VEC(uint64_t) self; /* by frame id - 1: self weight of the first event */
+    VEC(uint64_t) bare; /* by module id: samples that end in its code for lack of unwind rules */
 };
 
 void perf_engine_init(struct perf_engine *e, struct intern *in, const struct perf_host *host);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "profile/module_kind.h"
+#include "unwind/unw_table.h"
 
 static const char deleted[] = " (deleted)";
 
@@ -190,6 +191,11 @@ void perf_module_load(struct perf_modules *m, struct perf_module *x)
     memcpy(def.build_id, x->build_id, sizeof def.build_id);
     def.build_id_size = x->build_id_size;
     x->id = intern_module(m->in, &def);
+}
+
+const struct unw_table *perf_module_table(const struct perf_module *x)
+{
+    return x->table || x->kind == MODULE_JIT ? x->table : &unw_table_empty;
 }
 
 uint64_t perf_module_bias(const struct perf_module *x, uint64_t start, uint64_t file_offset)

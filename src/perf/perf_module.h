@@ -27,7 +27,7 @@ struct perf_module {
     int fd;        /* -1 when it could not be opened */
     bool loaded;   /* elf, table and id are valid */
     struct elf_file elf;
-    struct unw_table *table; /* may be NULL */
+    struct unw_table *table; /* NULL for code generated at run time, and where none was found */
     uint32_t id;             /* in the sink */
 };
 
@@ -67,6 +67,8 @@ uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w
 struct perf_module *perf_module_get(struct perf_modules *m, uint32_t number);
 /* Load what unwinding needs and define the module in the sink. */
 void perf_module_load(struct perf_modules *m, struct perf_module *x);
+/* The table for ranges that map X. */
+const struct unw_table *perf_module_table(const struct perf_module *x);
 /* Difference between addresses of a mapping at START with FILE_OFFSET and those of the module. */
 uint64_t perf_module_bias(const struct perf_module *x, uint64_t start, uint64_t file_offset);
 

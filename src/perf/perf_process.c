@@ -151,7 +151,7 @@ static void map_into(struct perf_processes *p, struct perf_process *x, struct pe
     if (r && r->start == w->start && r->end == w->end && r->module == number && r->bias == bias)
         return; /* a JIT that toggles the protection of a page */
     s = space_own(x);
-    cfi_space_map(s->unw, w->start, w->end, bias, m->loaded ? m->table : NULL, number);
+    cfi_space_map(s->unw, w->start, w->end, bias, perf_module_table(m), number);
     s->generation++;
     umap_clear(&s->frame_by_pc);
 }
@@ -496,7 +496,7 @@ const struct unw_range *perf_process_range(struct perf_processes *p, struct perf
         return NULL;
     perf_module_load(p->modules, m);
     *loaded = true;
-    cfi_space_map(s->unw, w.start, w.end, perf_module_bias(m, w.start, w.start - w.bias), m->table,
-                  w.module & ~PERF_PENDING);
+    cfi_space_map(s->unw, w.start, w.end, perf_module_bias(m, w.start, w.start - w.bias),
+                  perf_module_table(m), w.module & ~PERF_PENDING);
     return unw_space_find(s->unw, pc);
 }

@@ -186,27 +186,48 @@ static uint64_t user_word(const struct chain *c, size_t i)
     return perf_word(c->words, c->user.from + i);
 }
 
-static size_t chain_frames(const struct chain *c, size_t skip, struct unw_frame *to, size_t cap)
+/* The kernel follows any register value that points into the stack.  Addresses that were accepted
+ * before have a frame. */
+static bool is_return(const struct perf_space *space, const struct unw_frame *f)
 {
-    size_t n = 0;
-
-    for (size_t i = skip; i < c->user.n && n < cap; i++)
-        to[n++] = (struct unw_frame){ user_word(c, i), 0, i > 0 };
-    return n;
+    return umap_find(&space->frame_by_pc, frame_key(f)) || unw_is_return(space->unw, f->pc);
 }
 
-/* Continue the walk with the chain, after the walk's last frame. */
-static void extend_by_chain(const struct chain *c, struct user *u)
+static void take_chain(const struct perf_space *space, const struct chain *c, struct user *u)
 {
-    uint64_t last = u->n ? u->frames[u->n - 1].pc : 0;
-
-    for (size_t i = 0; i + 1 < c->user.n; i++)
-        if (u->n && user_word(c, i) == last) {
-            u->n += chain_frames(c, i + 1, u->frames + u->n, PERF_MAX_FRAMES - u->n);
+    for (u->n = 0; u->n < c->user.n && u->n < PERF_MAX_FRAMES; u->n++) {
+        u->frames[u->n] = (struct unw_frame){ user_word(c, u->n), 0, u->n > 0 };
+        if (u->n && !is_return(space, &u->frames[u->n]))
             return;
-        }
-    if (c->user.n > u->n)
-        u->n = chain_frames(c, 0, u->frames, PERF_MAX_FRAMES);
+    }
+}
+
+/* Index of the word of the chain after the walk's last frame, or the chain's length.  The chain
+ * may skip frames, but not add any. */
+static size_t chain_after(const struct chain *c, const struct user *u)
+{
+    size_t i = 0;
+
+    for (size_t at = 0; at < u->n && i < c->user.n; i++, at++) {
+        while (at < u->n && u->frames[at].pc != user_word(c, i))
+            at++;
+        if (at + 1 == u->n)
+            return i + 1;
+    }
+    return c->user.n;
+}
+
+/* Continue the walk with the chain, as long as it cannot skip a caller. */
+static void extend_by_chain(const struct perf_space *space, const struct chain *c, struct user *u)
+{
+    for (size_t i = chain_after(c, u); i < c->user.n && u->n < PERF_MAX_FRAMES; i++) {
+        struct unw_frame next = { user_word(c, i), 0, true };
+        const struct unw_frame *last = &u->frames[u->n - 1];
+
+        if (!unw_keeps_frame(space->unw, last->pc - last->is_return) || !is_return(space, &next))
+            return;
+        u->frames[u->n++] = next;
+    }
 }
 
 /* --- the user part --- */
@@ -245,7 +266,7 @@ static void walk(struct perf_stacks *s, struct perf_thread *t, const struct perf
                           PERF_MAX_FRAMES, &u->n);
     } else if (c->user.n) {
         u->way = BY_CHAIN;
-        u->n = chain_frames(c, 0, u->frames, PERF_MAX_FRAMES);
+        take_chain(t->process->space, c, u);
     } else {
         u->way = BY_ADDRESS;
         u->frames[0] = (struct unw_frame){ .pc = r->ip };
@@ -271,14 +292,23 @@ static void complete(struct perf_stacks *s, struct perf_thread *t, const struct 
     if (u->end == UNW_ROOT || (u->way == BY_TABLES && join(s, t, u)))
         return;
     if (u->way == BY_TABLES)
-        extend_by_chain(c, u);
+        extend_by_chain(t->process->space, c, u);
     if (ends_at_a_root(s, t, u))
         u->end = UNW_ROOT;
     else if (u->n && u->way != BY_CHAIN)
         u->parent = truncated_stack(s);
 }
 
-static void count(struct perf_stacks *s, const struct user *u)
+static void count_bare(struct perf_stacks *s, struct perf_thread *t, const struct user *u)
+{
+    bool loaded = false;
+    uint32_t frame = frame_of(s, t->process->space, &u->frames[u->n - 1], &loaded);
+
+    s->counts.bare++;
+    s->bare_module = s->in->frame.v[frame - 1].module;
+}
+
+static void count(struct perf_stacks *s, struct perf_thread *t, const struct user *u)
 {
     s->counts.all++;
     if (u->joined)
@@ -287,6 +317,8 @@ static void count(struct perf_stacks *s, const struct user *u)
         s->counts.complete++;
     else if (u->end == UNW_CUT || u->end == UNW_FULL)
         s->counts.cut++;
+    else if (u->end == UNW_BARE)
+        count_bare(s, t, u);
     else
         s->counts.lost++;
 }
@@ -357,7 +389,7 @@ static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const st
     if (!u.n || is_before_exec(t, r))
         return 0;
     complete(s, t, c, &u);
-    count(s, &u);
+    count(s, t, &u);
     if (u.way == BY_CHAIN && u.end != UNW_ROOT)
         note_end(s, t, &u);
     same = u.joined ? 0 : same_as_last(t, &u);

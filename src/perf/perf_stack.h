@@ -2,8 +2,10 @@
  *
  * The walk by unwind tables comes first.  If it does not reach the root, it is joined to an
  * earlier stack of the same thread: a frame with equal (pc, sp) has the same callers.  Otherwise
- * the kernel's frame-pointer chain continues it.  A stack that is still truncated is placed under
- * a frame "[truncated]".  SPDX-License-Identifier: Apache-2.0 */
+ * the kernel's frame-pointer chain continues it through functions whose rules say that they keep a
+ * frame pointer.  Of a chain without a walk, addresses that cannot be return addresses are
+ * dropped.  A stack that is still truncated is placed under a frame "[truncated]".
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_STACK_H
 #define FATHOM_PERF_PERF_STACK_H
 
@@ -17,6 +19,7 @@ enum { PERF_MAX_FRAMES = 4096 };
 
 struct perf_stack_counts { /* of stacks with a user part */
     uint64_t all, complete, joined, cut, lost;
+    uint64_t bare; /* end in code without unwind information */
     uint64_t short_copies; /* walks that needed bytes beyond the copy, joined or not */
 };
 
@@ -36,6 +39,7 @@ struct perf_stacks {
     struct umap ends;          /* outermost frame -> stacks from frame-pointer chains */
     size_t lbr_depth;
     uint32_t kernel_module, truncated;
+    uint32_t bare_module; /* in whose code the last stack of counts.bare ends */
     char kernel_path[128]; /* of the kernel as a module */
     uint64_t kernel_shift; /* from addresses in records to addresses of symbols */
     VEC(struct perf_ksymbol) ksymbol;

@@ -219,7 +219,8 @@ static const struct rule {
     const char *key; /* with a final '*': every key with this prefix */
     void (*put)(const struct merge_meta *m, const char *key);
 } rules[] = {
-    { "quality.ring_bytes", put_max }, { "quality.*", put_sum },
+    { "quality.ring_bytes", put_max },  { "quality.not_walked_in", put_list },
+    { "quality.*", put_sum },
     { "file.missing_bytes", put_sum },  { "start_ns", put_start },
     { "duration_ns", put_duration },    { "date", put_date },
     { "rate_achieved", put_rate },      { "rate_asked", put_if_same },

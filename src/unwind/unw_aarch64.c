@@ -24,6 +24,22 @@ static void arm_signal_frame(struct unw_rule *r)
                             .where = UNW_WHERE(UNW_AT_SP, UNW_AT_SP, UNW_AT_SAME) };
 }
 
+static bool arm_follows_call(const unsigned char *end, size_t n, int64_t *target)
+{
+    uint32_t word;
+
+    *target = 0;
+    if (n < sizeof word)
+        return false;
+    memcpy(&word, end - sizeof word, sizeof word);
+    if (word >> 26 == 0x25) { /* bl: 26 bits, in words, from the instruction itself */
+        *target = ((int64_t)((uint64_t)word << 38) >> 38) * 4 - 4;
+        return true;
+    }
+    return (word & 0xfffffc1f) == 0xd63f0000 || /* blr */
+           (word & 0xfefff800) == 0xd63f0800;   /* blraa and its kin */
+}
+
 const struct unw_machine unw_aarch64 = {
     .arch = UNW_AARCH64,
     .elf_machine = EM_AARCH64,
@@ -38,4 +54,5 @@ const struct unw_machine unw_aarch64 = {
                   .where = UNW_WHERE(UNW_AT_CFA, UNW_AT_CFA, UNW_AT_SAME) },
     .expression = arm_expression,
     .signal_frame = arm_signal_frame,
+    .follows_call = arm_follows_call,
 };

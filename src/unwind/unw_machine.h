@@ -9,7 +9,7 @@
 #include "unwind/unw_rule.h"
 #include "unwind/unwind.h"
 
-enum { UNW_NO_REGISTER = 255 };
+enum { UNW_NO_REGISTER = 255, UNW_CALL_BYTES = 7 /* of the longest call */ };
 
 struct unw_machine {
     enum unw_arch arch;
@@ -23,6 +23,9 @@ struct unw_machine {
     bool (*expression)(struct cursor c, struct unw_rule *r);
     /* R belongs to a signal frame: mark it, or replace its CFI. */
     void (*signal_frame)(struct unw_rule *r);
+    /* Whether a call instruction ends at END, with N bytes of code before it, at most
+     * UNW_CALL_BYTES.  *TARGET is that of a direct call relative to END; 0 for other calls. */
+    bool (*follows_call)(const unsigned char *end, size_t n, int64_t *target);
 };
 
 extern const struct unw_machine unw_x86_64, unw_aarch64;

@@ -32,7 +32,10 @@ enum unw_where {
     UNW_AT_KINDS
 };
 
-enum { UNW_RULE_SIGNAL = 1 }; /* the caller was interrupted: its pc is not a return address */
+enum {
+    UNW_RULE_SIGNAL = 1,   /* the caller was interrupted: its pc is not a return address */
+    UNW_RULE_ANALYSED = 2, /* derived from the code, not from call-frame information */
+};
 
 /* The registers that are tracked besides sp. */
 enum unw_column { UNW_FP, UNW_PC, UNW_BX, UNW_COLUMNS };

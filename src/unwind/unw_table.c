@@ -5,6 +5,8 @@
 #include "base/hash.h"
 #include "unwind/unwind.h"
 
+const struct unw_table unw_table_empty = { .load = NULL };
+
 const struct unw_rule *unw_table_rule(const struct unw_table *t, uint64_t address)
 {
     const struct unw_row *row;

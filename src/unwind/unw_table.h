@@ -14,7 +14,7 @@
 #include "unwind/unw_rule.h"
 
 enum {
-    UNW_TABLE_VERSION = 2,
+    UNW_TABLE_VERSION = 3,
     UNW_MAX_RULE = 0x7fff,
 };
 #define UNW_TABLE_MAGIC 0x574e5546u /* "FUNW" */
@@ -47,7 +47,13 @@ struct unw_table {
     /* Fills body at the first look-up.  NULL where look-ups happen in signal handlers; there a
      * table that is not loaded has no rules. */
     void (*load)(struct unw_table *t);
+    /* Copy the N bytes of code at ADDRESS (file virtual); false when they cannot be read.  NULL:
+     * never. */
+    bool (*code)(const struct unw_table *t, uint64_t address, void *to, size_t n);
 };
+
+/* The table of a file that cannot be read: it has no rules. */
+extern const struct unw_table unw_table_empty;
 
 /* Point BODY into SIZE bytes of a cache file.  Returns false, with BODY untouched, unless all is
  * valid.  KEY is the hash of the build id. */
@@ -79,5 +85,11 @@ static inline const struct unw_row *unw_body_row(const struct unw_body *b, uint6
 
 /* The rule in force at ADDRESS (file virtual) of T; NULL when there is none. */
 const struct unw_rule *unw_table_rule(const struct unw_table *t, uint64_t address);
+
+/* Whether R says anything. */
+static inline bool unw_rule_is_set(const struct unw_rule *r)
+{
+    return r->cfa != UNW_CFA_NONE || unw_rule_at(r, UNW_PC) == UNW_AT_ROOT;
+}
 
 #endif

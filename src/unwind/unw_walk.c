@@ -1,9 +1,11 @@
 /* unw_walk.c - walk a stack, from each frame to its caller.
  *
- * A step applies the module's rule.  If there is none, or if it leads outside code, a leaf may
- * still have its return address in place, and any frame may have a frame pointer.  A step is
- * accepted only after the rule of the next frame was looked up: that look-up is needed anyway, and
- * an address outside all mapped code cannot be a caller.  SPDX-License-Identifier: Apache-2.0 */
+ * A step applies the module's rule.  Without one the walk ends: the registers of such code prove
+ * nothing.  Exceptions are code generated at run time, which keeps frame pointers if anything, and
+ * an address outside all code, which was just called.  A step is accepted only after the rule of
+ * the next frame was looked up: that look-up is needed anyway, and an address outside all mapped
+ * code cannot be a caller.  If the step was not made by call-frame information, a call instruction
+ * must precede the address.  SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/unw_machine.h"
 #include "unwind/unw_table.h"
 
@@ -13,8 +15,12 @@ struct slot {
     uint64_t pc;
     uint32_t generation; /* of the space; 0 = free */
     bool has_table;
+    uint8_t called; /* enum called */
     struct unw_rule rule; /* cfa NONE: code without a rule */
 };
+
+/* Whether a call ends right after the slot's address. */
+enum called { CALLED_UNKNOWN, CALLED_YES, CALLED_NO };
 
 struct set { /* one cache line */
     struct slot way[2];
@@ -63,13 +69,14 @@ static bool look_up(const struct unw_space *s, uint64_t pc, struct slot *out)
     out->pc = pc;
     out->generation = s->generation;
     out->has_table = range->table != NULL;
+    out->called = CALLED_UNKNOWN;
     out->rule = rule ? *rule : (struct unw_rule){ 0 };
     return true;
 }
 
 /* Return the filled cache slot for PC, or a filled *OWN without a cache; NULL when PC is not
  * mapped. */
-static const struct slot *find_slot(const struct walk *w, uint64_t pc, struct slot *own)
+static struct slot *find_slot(const struct walk *w, uint64_t pc, struct slot *own)
 {
     uint64_t h = (pc + ((uint64_t)w->space->generation << 40)) * 0x9e3779b97f4a7c15u;
     struct slot *way;
@@ -92,9 +99,64 @@ static const struct slot *find_slot(const struct walk *w, uint64_t pc, struct sl
     return &way[0];
 }
 
+/* --- return addresses --- */
+
+/* Whether a call ends at PC, as far as the bytes of the code are available. */
+static bool follows_call(const struct unw_space *s, const struct unw_range *r, uint64_t pc)
+{
+    unsigned char code[UNW_CALL_BYTES];
+    uint64_t n = pc - r->start;
+    int64_t target;
+
+    if (!r->table || !r->table->code)
+        return true;
+    n = n < sizeof code ? n : sizeof code;
+    if (!r->table->code(r->table, pc - n - r->bias, code, n))
+        return true;
+    if (!s->machine->follows_call(code + n, n, &target))
+        return false;
+    return target == 0 || unw_space_find(s, pc + (uint64_t)target);
+}
+
+/* Code that is entered otherwise than by a call. */
+static bool is_entered_without_call(const struct unw_rule *r)
+{
+    return r->flags & UNW_RULE_SIGNAL || unw_rule_at(r, UNW_PC) == UNW_AT_ROOT;
+}
+
+/* SLOT is that of PC - 1. */
+static bool is_return(const struct walk *w, struct slot *slot, uint64_t pc)
+{
+    if (slot->called == CALLED_UNKNOWN)
+        slot->called = is_entered_without_call(&slot->rule) ||
+                       follows_call(w->space, unw_space_find(w->space, pc - 1), pc)
+                           ? CALLED_YES : CALLED_NO;
+    return slot->called == CALLED_YES;
+}
+
+bool unw_is_return(const struct unw_space *s, uint64_t pc)
+{
+    const struct unw_range *r = unw_space_find(s, pc - 1);
+    struct slot slot;
+
+    return r && (follows_call(s, r, pc) ||
+                 (look_up(s, pc - 1, &slot) && is_entered_without_call(&slot.rule)));
+}
+
+bool unw_keeps_frame(const struct unw_space *s, uint64_t address)
+{
+    const struct unw_rule *chain = &s->machine->fp_chain;
+    struct slot slot;
+
+    if (!look_up(s, address, &slot))
+        return false;
+    return !slot.has_table || (slot.rule.cfa == chain->cfa && slot.rule.cfa_off == chain->cfa_off &&
+                               slot.rule.off[UNW_FP] == chain->off[UNW_FP]);
+}
+
 /* --- one step by one rule --- */
 
-enum step { STEP_OK, STEP_ROOT, STEP_CUT, STEP_LOST };
+enum step { STEP_OK, STEP_ROOT, STEP_CUT, STEP_BARE, STEP_LOST };
 
 /* A word is missing: if it lies above the copy, the copy was too short. */
 static enum step missing(const struct walk *w, uint64_t address)
@@ -186,19 +248,23 @@ static enum step apply(const struct walk *w, const struct unw_rule *r, struct un
 
 /* --- which rule --- */
 
-/* Apply R.  Accept it when it leads to mapped code, whose slot is stored in *NEXT. */
-static enum step try_rule(struct walk *w, const struct unw_rule *r, const struct slot **next,
-                          struct slot *own)
+/* Apply R.  Accept it when it leads to mapped code, whose slot is stored in *NEXT.  A rule that is
+ * not PROVEN by call-frame information must also lead behind a call: a zero word proves nothing. */
+static enum step try_rule(struct walk *w, const struct unw_rule *r, bool proven,
+                          struct slot **next, struct slot *own)
 {
     bool signal = r->flags & UNW_RULE_SIGNAL; /* R may be in a slot that find_slot replaces */
+    bool no_caller = unw_rule_at(r, UNW_PC) == UNW_AT_ROOT;
     struct unw_regs to = { 0 };
     enum step s = apply(w, r, &to);
-    const struct slot *slot;
+    struct slot *slot;
 
+    if (s == STEP_ROOT)
+        return proven || no_caller ? STEP_ROOT : STEP_LOST;
     if (s != STEP_OK)
         return s;
     slot = find_slot(w, to.pc - !signal, own);
-    if (!slot)
+    if (!slot || !(proven || signal || is_return(w, slot, to.pc)))
         return STEP_LOST;
     *next = slot;
     w->regs = to;
@@ -227,58 +293,46 @@ static bool fp_is_plausible(struct walk *w, uint64_t fp, struct slot *own)
     return caller && caller->rule.cfa;
 }
 
-static enum step try_fp(struct walk *w, const struct slot **next, struct slot *own)
+static enum step try_fp(struct walk *w, struct slot **next, struct slot *own)
 {
     uint64_t fp = w->regs.fp, above = w->stack->base + w->stack->size;
     enum step s;
 
-    if (fp == 0)
-        return STEP_ROOT;
     if (fp < w->regs.sp || fp % 8 != 0)
-        return STEP_LOST;
+        return STEP_BARE;
     if (fp + 16 > above)
-        return fp < above + FAR ? STEP_CUT : STEP_LOST;
+        return fp < above + FAR ? STEP_CUT : STEP_BARE;
     if (!fp_is_plausible(w, fp, own))
-        return STEP_LOST;
-    s = try_rule(w, &w->machine->fp_chain, next, own);
+        return STEP_BARE;
+    s = try_rule(w, &w->machine->fp_chain, false, next, own);
     count(w, s, offsetof(struct unw_walk_stats, by_fp));
-    return s;
+    return s == STEP_LOST ? STEP_BARE : s;
 }
 
-static enum step try_leaf(struct walk *w, const struct slot **next, struct slot *own)
+static enum step try_leaf(struct walk *w, struct slot **next, struct slot *own)
 {
-    enum step s = w->leaf ? try_rule(w, &w->machine->leaf, next, own) : STEP_LOST;
+    enum step s = w->leaf ? try_rule(w, &w->machine->leaf, false, next, own) : STEP_BARE;
 
     count(w, s, offsetof(struct unw_walk_stats, by_guess));
-    return s == STEP_ROOT ? STEP_LOST : s; /* a zero word is no proof */
+    return s == STEP_LOST ? STEP_BARE : s;
 }
 
-/* No rule applies.  In a compiled module, try a return address in place first (hand-written
- * leaves); in code generated at run time, try a frame pointer first. */
-static enum step fall_back(struct walk *w, bool module, const struct slot **next,
-                           struct slot *own)
-{
-    enum step s = module ? try_leaf(w, next, own) : try_fp(w, next, own);
-
-    if (s == STEP_OK)
-        return s;
-    s = module ? try_fp(w, next, own) : w->leaf ? try_leaf(w, next, own) : s;
-    return s;
-}
-
-static enum step advance(struct walk *w, const struct slot **slot, struct slot *own)
+static enum step advance(struct walk *w, struct slot **slot, struct slot *own)
 {
     const struct slot *at = *slot;
-    bool module = !at || at->has_table; /* unmapped: a call through a bad pointer */
     enum step s;
 
-    if (at && (at->rule.cfa != UNW_CFA_NONE || unw_rule_at(&at->rule, UNW_PC) == UNW_AT_ROOT)) {
-        s = try_rule(w, &at->rule, slot, own);
+    if (!at) /* a call through a bad pointer */
+        return try_leaf(w, slot, own);
+    if (unw_rule_is_set(&at->rule)) {
+        s = try_rule(w, &at->rule, !(at->rule.flags & UNW_RULE_ANALYSED), slot, own);
         count(w, s, offsetof(struct unw_walk_stats, by_rule));
-        if (s != STEP_LOST)
-            return s;
+        return s;
     }
-    return fall_back(w, module, slot, own);
+    if (at->has_table)
+        return STEP_BARE;
+    s = try_fp(w, slot, own);
+    return s == STEP_BARE && w->leaf ? try_leaf(w, slot, own) : s;
 }
 
 enum unw_end unw_walk(const struct unw_space *s, struct unw_cache *cache, struct unw_regs regs,
@@ -286,10 +340,10 @@ enum unw_end unw_walk(const struct unw_space *s, struct unw_cache *cache, struct
                       size_t *n)
 {
     static const enum unw_end ends[] = { [STEP_ROOT] = UNW_ROOT, [STEP_CUT] = UNW_CUT,
-                                         [STEP_LOST] = UNW_LOST };
+                                         [STEP_BARE] = UNW_BARE, [STEP_LOST] = UNW_LOST };
     struct walk w = { s, s->machine, cache, stack, regs, true };
     struct slot own;
-    const struct slot *slot = find_slot(&w, regs.pc, &own);
+    struct slot *slot = find_slot(&w, regs.pc, &own);
     enum step step = STEP_OK;
 
     for (*n = 0; *n < cap && step == STEP_OK; ) {

@@ -36,6 +36,41 @@ static void x86_signal_frame(struct unw_rule *r)
     r->flags |= UNW_RULE_SIGNAL;
 }
 
+/* Length of a call FF /2 with MODRM and, where one follows, SIB. */
+static size_t indirect_call_length(unsigned char modrm, unsigned char sib)
+{
+    unsigned mod = modrm >> 6, rm = modrm & 7;
+    size_t n = 2;
+
+    if ((modrm >> 3 & 7) != 2)
+        return 0;
+    if (mod == 3)
+        return n;
+    n += rm == 4;
+    if (mod == 1)
+        return n + 1;
+    if (mod == 2 || rm == 5)
+        return n + 4;
+    return n + (rm == 4 && (sib & 7) == 5 ? 4 : 0);
+}
+
+/* Prefixes come before these bytes, and do not matter. */
+static bool x86_follows_call(const unsigned char *end, size_t n, int64_t *target)
+{
+    int32_t relative;
+
+    *target = 0;
+    for (size_t i = 2; i <= n && i <= UNW_CALL_BYTES; i++)
+        if (end[-(ptrdiff_t)i] == 0xff &&
+            indirect_call_length(end[1 - (ptrdiff_t)i], i > 2 ? end[2 - (ptrdiff_t)i] : 0) == i)
+            return true;
+    if (n < 5 || end[-5] != 0xe8)
+        return false;
+    memcpy(&relative, end - 4, sizeof relative);
+    *target = relative;
+    return true;
+}
+
 const struct unw_machine unw_x86_64 = {
     .arch = UNW_X86_64,
     .elf_machine = EM_X86_64,
@@ -51,4 +86,5 @@ const struct unw_machine unw_x86_64 = {
                   .where = UNW_WHERE(UNW_AT_CFA, UNW_AT_CFA, UNW_AT_UNKNOWN) },
     .expression = x86_expression,
     .signal_frame = x86_signal_frame,
+    .follows_call = x86_follows_call,
 };

@@ -17,8 +17,9 @@ enum unw_arch { UNW_X86_64, UNW_AARCH64 };
  * addresses. */
 struct unw_table;
 
-/* The mappings of a process: executable ranges, each with a table (may be NULL).  The caller owns
- * the tables, which must outlive the spaces that refer to them. */
+/* The mappings of a process: executable ranges, each with a table.  Without one the code was
+ * generated at run time, and frame pointers are followed; a file that cannot be read has the table
+ * unw_table_empty.  The caller owns the tables, which outlive the spaces that use them. */
 struct unw_range {
     uint64_t start, end, bias; /* ADDR there is virtual address ADDR - BIAS in the file */
     const struct unw_table *table;
@@ -60,7 +61,8 @@ struct unw_stack {
 enum unw_end {
     UNW_ROOT,      /* reached the outermost frame */
     UNW_CUT,       /* needed bytes beyond the copied stack */
-    UNW_LOST,      /* no rule and no plausible frame pointer */
+    UNW_BARE,      /* the last frame's code has no unwind information */
+    UNW_LOST,      /* the rule of the last frame led nowhere */
     UNW_FULL,      /* more frames than asked for */
 };
 
@@ -86,5 +88,13 @@ const struct unw_walk_stats *unw_cache_stats(const struct unw_cache *c);
 enum unw_end unw_walk(const struct unw_space *s, struct unw_cache *cache, struct unw_regs regs,
                       const struct unw_stack *stack, struct unw_frame *frames, size_t cap,
                       size_t *n);
+
+/* Whether PC can be a return address: it lies behind a call instruction in mapped code, or in code
+ * that is entered otherwise (a signal frame, an outermost function).  Where the bytes of the code
+ * are not available (code generated at run time), being mapped is enough. */
+bool unw_is_return(const struct unw_space *s, uint64_t pc);
+/* Whether at ADDRESS the frame pointer holds the frame of the function there, so that a chain of
+ * frame pointers does not skip its caller. */
+bool unw_keeps_frame(const struct unw_space *s, uint64_t address);
 
 #endif

@@ -479,7 +479,8 @@ def by_records():
     r = Recording()
     r.name("prog")
     r.map()
-    r.sample([LEAF, 0x10, ROOT], time=10)                      # an address nobody mapped
+    r.sample([LEAF, 0x10, ROOT], time=10, expect=False)        # an address nobody mapped
+    r.expect([LEAF], 0, 500, 500, 10, 0, r.period)             # is no return address
     yield "records-unmapped", r.file(), r
 
 

@@ -1,7 +1,12 @@
 /* perf_build.c - see perf_build.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "perf_build.h"
 
+#include <elf.h>
+#include <fcntl.h>
 #include <stdlib.h>
+
+#include "test.h"
+#include "unw_self.h"
 
 enum {
     TRAILER = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
@@ -317,3 +322,35 @@ void pb_perfdata(const struct pb *b, struct buf *out)
         add_attr(out, &b->attr[i], ids_at + 8 * i);
     buf_add(out, b->bytes.data, b->bytes.n);
 }
+
+/* --- a program with unwind information --- */
+
+/* One FDE of SIZE bytes at START with the instructions OPS, for the only CIE, at offset 0. */
+static void put_fde(struct buf *b, uint64_t start, uint64_t size, const char *ops, size_t n)
+{
+    buf_u32(b, (uint32_t)(4 + 16 + 1 + n));
+    buf_u32(b, (uint32_t)b->n);
+    buf_u64(b, start);
+    buf_u64(b, size);
+    buf_u8(b, 0);
+    buf_add(b, ops, n);
+}
+
+static int find_program(const char *path, const uint8_t *build_id, size_t build_id_size)
+{
+    struct buf frame = { 0 }, elf;
+    int fd;
+
+    buf_u32(&frame, 4 + 16);
+    buf_u32(&frame, 0);
+    buf_add(&frame, "\1zR\0\1\x78\x10\1\0\x0c\6\x10\x86\2\x90\1", 16);
+    put_fde(&frame, 0x1000, 0x3f0, "", 0);
+    put_fde(&frame, 0x13f0, 0x10, "\7\x10", 2);
+    elf = unw_self_elf(EM_X86_64, ".eh_frame", 0, &frame);
+    fd = open(test_file(elf.data, elf.n), O_RDONLY | O_CLOEXEC);
+    buf_release(&frame);
+    buf_release(&elf);
+    return fd;
+}
+
+const struct perf_host pb_host_with_program = { .find = find_program };

@@ -28,6 +28,10 @@ struct pb {
 
 /* Use the layout of the recorder's events: id, ip, tid, time, cpu, period and chain. */
 void pb_init(struct pb *b);
+/* Finds the same program for every path.  Its code, from 0x1000 on, keeps frame pointers; the
+ * function that contains the last call before 0x1400 is outermost. */
+extern const struct perf_host pb_host_with_program;
+
 void pb_stacks(struct pb *b); /* add registers and copies of the stack */
 void pb_release(struct pb *b);
 

@@ -132,7 +132,7 @@ static void on_three_cpus(struct pb *b)
     b->cpu = 1;
     pb_chain(b, 4000000, 10, CHAIN(CODE + 2));
     b->cpu = 0;
-    pb_map(b, 4500000, 10, CODE, PAGE, 0, LIB);
+    pb_map(b, 4500000, 10, CODE, PAGE, PAGE, LIB);
 }
 
 TEST(col_rings_merge_the_samples_of_all_cpus_by_time)
@@ -145,7 +145,7 @@ TEST(col_rings_merge_the_samples_of_all_cpus_by_time)
     CHECK(col_sources_drain(&r.rings.sources, 1000000000) > 0);
     CHECK_STR(told(&r), "10/10 cpu 2000000+1000000 1000000 prog+1001\n"
                         "10/10 cpu 3000000+1000000 1000000 prog+1002\n"
-                        "10/10 cpu 4000000+1000000 1000000 libx.so+3\n");
+                        "10/10 cpu 4000000+1000000 1000000 libx.so+1003\n");
     for (size_t i = 0; i < PB_CPUS; i++) /* all space was released */
         CHECK_EQ(r.rings.samples[i].page->data_tail, r.rings.samples[i].page->data_head);
     release(&r);
@@ -365,7 +365,7 @@ TEST(col_rings_start_to_record_at_the_time_asked_for)
 
 /* Records as code inside the target writes them: registers and a copy of the stack, which has the
  * return addresses CODE + 0x200 and CODE + 0x300 and the frame pointers of both. */
-static const uint64_t copied_stack[] = { 0, 0x8018, CODE + 0x200, 0, CODE + 0x300 };
+static const uint64_t copied_stack[] = { 0, 0x8018, CODE + 0x200, 0, CODE + 0x400 };
 
 struct fake {
     struct perf_record record[3];
@@ -426,6 +426,7 @@ TEST(col_sources_merge_records_of_the_rings_and_of_code_in_the_target)
     struct run r;
 
     start(&r, NULL);
+    r.e.modules.host = &pb_host_with_program;
     on_three_cpus(&r.b);
     perf_engine_attr(&r.e, &(struct perf_attr){ .name = "alloc", .unit = "bytes", .period = 1 });
     heap = r.e.attrs.v.v[r.e.attrs.v.n - 1];
@@ -443,10 +444,10 @@ TEST(col_sources_merge_records_of_the_rings_and_of_code_in_the_target)
     CHECK_EQ(r.profile->sample.n, 3);
     col_sources_finish(&r.rings.sources, 7000000);
     CHECK_STR(told(&r), "10/10 cpu 2000000+1000000 1000000 prog+1001\n"
-                        "10/10 alloc 3500000+0 48 prog+1300r;prog+1200r;prog+1010\n"
+                        "10/10 alloc 3500000+0 48 prog+1400r;prog+1200r;prog+1010\n"
                         "10/10 cpu 3000000+1000000 1000000 prog+1002\n"
-                        "10/10 alloc 4600000+0 48 libx.so+300r;libx.so+200r;libx.so+11 size=large\n"
-                        "10/10 cpu 4000000+1000000 1000000 libx.so+3\n");
+                        "10/10 alloc 4600000+0 48 libx.so+1400r;libx.so+1200r;libx.so+1011 size=large\n"
+                        "10/10 cpu 4000000+1000000 1000000 libx.so+1003\n");
     CHECK_EQ(r.profile->sample.v[1].count, 3);
     CHECK_EQ(r.profile->sample.v[0].count, 1);
     CHECK_STR(profile_string(r.profile, r.profile->metric.v[1].unit), "bytes");

@@ -86,9 +86,10 @@ TEST(perf_engine_places_addresses_in_the_file_that_is_mapped)
 
     start(&r);
     start_program(&r, 10);
-    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 0x123, CODE + 0x456, 0x99));
-    CHECK_STR(told(&r, 0),
-              "10/10 cpu 1000000+1000000 1000000 ?+99r;prog+1456r;prog+1123\n");
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 0x123, CODE + 0x456));
+    pb_chain(&r.b, 3000000, 10, CHAIN(0x99));
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+1456r;prog+1123\n"
+                           "10/10 cpu 2000000+1000000 1000000 ?+99\n");
     CHECK_STR(profile_string(r.profile, r.profile->process.v[0].name), "prog");
     finish(&r);
 }
@@ -533,6 +534,15 @@ TEST(perf_engine_puts_the_kernel_on_top_of_the_program)
     finish(&r);
 }
 
+/* A run whose samples have registers and copies of the stack. */
+static void start_walks(struct run *r)
+{
+    start(r);
+    r->e.modules.host = &pb_host_with_program;
+    pb_stacks(&r->b);
+    start_program(r, 10);
+}
+
 /* A stack of three frames at 0x8000: each frame pointer points to the next, the last is 0. */
 static const uint64_t whole_stack[] = { 0, 0x8020, CODE + 0x200, 0, 0x8040, CODE + 0x300, 0, 7,
                                         0, CODE + 0x400 };
@@ -548,9 +558,7 @@ TEST(perf_engine_joins_a_cut_stack_to_the_callers_of_an_earlier_one)
 {
     struct run r;
 
-    start(&r);
-    pb_stacks(&r.b);
-    start_program(&r, 10);
+    start_walks(&r);
     walked(&r, 2000000, CODE + 0x10, ARRAY_LEN(whole_stack));
     walked(&r, 3000000, CODE + 0x20, 4); /* ends before the second frame */
     told(&r, 0);
@@ -576,9 +584,7 @@ TEST(perf_engine_joins_stacks_by_their_place_not_only_by_their_calls)
     memcpy(higher, whole_stack, sizeof higher);
     higher[1] += PAGE;
     higher[4] += PAGE;
-    start(&r);
-    pb_stacks(&r.b);
-    start_program(&r, 10);
+    start_walks(&r);
     walked(&r, 2000000, CODE + 0x10, ARRAY_LEN(whole_stack));
     for (uint64_t i = 0; i < 2; i++)
         pb_sample(&r.b, &(struct pb_sample){
@@ -594,9 +600,7 @@ TEST(perf_engine_puts_a_cut_stack_without_a_match_under_a_note)
 {
     struct run r;
 
-    start(&r);
-    pb_stacks(&r.b);
-    start_program(&r, 10);
+    start_walks(&r);
     walked(&r, 2000000, CODE + 0x10, 4);
     walked(&r, 3000000, CODE + 0x20, 4); /* a truncated stack is not joined to another one */
     told(&r, 0);
@@ -615,9 +619,7 @@ TEST(perf_engine_extends_a_cut_stack_by_the_call_chain)
 {
     struct run r;
 
-    start(&r);
-    pb_stacks(&r.b);
-    start_program(&r, 10);
+    start_walks(&r);
     pb_sample(&r.b, &(struct pb_sample){
         .time = 2000000, .pid = 10, .pc = CODE + 0x10, .sp = 0x8000, .fp = 0x8008,
         .stack = whole_stack, .n_stack = 4,
@@ -625,6 +627,51 @@ TEST(perf_engine_extends_a_cut_stack_by_the_call_chain)
     told(&r, 0);
     CHECK_STR(buf_text(&r.text), "10/10 cpu 1000000+1000000 1000000 "
                                  "[truncated];prog+1333r;prog+1200r;prog+1010\n");
+    finish(&r);
+}
+
+/* A chain continues while each function keeps a frame pointer; a word of text is no caller. */
+TEST(perf_engine_extends_a_stack_only_by_what_can_be_a_return_address)
+{
+    struct run r;
+
+    start_walks(&r);
+    pb_sample(&r.b, &(struct pb_sample){
+        .time = 2000000, .pid = 10, .pc = CODE + 0x10, .sp = 0x8000, .fp = 0x8008,
+        .stack = whole_stack, .n_stack = 4,
+        .chain = CHAIN(MARK_USER, CODE + 0x10, CODE + 0x200, 0x66252073, CODE + 0x333) });
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 "
+                           "[truncated];prog+1200r;prog+1010\n");
+    finish(&r);
+}
+
+TEST(perf_engine_ends_a_chain_at_an_address_outside_code)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1, CODE + 2, 0x66252073, CODE + 3));
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+1002r;prog+1001\n");
+    finish(&r);
+}
+
+/* Of a file that cannot be read nothing is known: registers that look like a chain prove nothing. */
+TEST(perf_engine_reports_stacks_that_end_in_a_module_without_unwind_information)
+{
+    struct run r;
+
+    start(&r);
+    pb_stacks(&r.b);
+    start_program(&r, 10);
+    walked(&r, 2000000, CODE + 0x10, ARRAY_LEN(whole_stack));
+    told(&r, 0);
+    CHECK_STR(buf_text(&r.text), "10/10 cpu 1000000+1000000 1000000 [truncated];prog+1010\n");
+    CHECK_EQ(r.e.stacks.counts.complete, 0);
+    CHECK_EQ(r.e.stacks.counts.bare, 1);
+    perf_engine_quality(&r.e);
+    CHECK_STR(profile_meta(r.profile, "quality.not_walked"), "1");
+    CHECK_STR(profile_meta(r.profile, "quality.not_walked_in"), PROG);
     finish(&r);
 }
 
@@ -973,9 +1020,7 @@ TEST(perf_engine_joins_nothing_to_a_stack_that_was_cut_itself)
 {
     struct run r;
 
-    start(&r);
-    pb_stacks(&r.b);
-    start_program(&r, 10);
+    start_walks(&r);
     walked(&r, 2000000, CODE + 0x10, 4);
     walked(&r, 3000000, CODE + 0x20, 4);
     told(&r, 0);

@@ -125,11 +125,11 @@ TEST(unwind_walk_refuses_frame_pointers_to_themselves_or_misaligned)
 
     w[4] = STACK + 4 * 8;
     w[5] = CODE + 0x100;
-    CHECK_EQ(walk(NULL, (struct unw_regs){ CODE, STACK, STACK + 4 * 8 }, w, &n), UNW_LOST);
+    CHECK_EQ(walk(NULL, (struct unw_regs){ CODE, STACK, STACK + 4 * 8 }, w, &n), UNW_BARE);
     CHECK_EQ(n, 1);
     memcpy(bytes + 4 * 8 + 4 + 8, &caller, 8); /* a saved fp of 0 and a caller, but misaligned */
     memcpy(w, bytes, sizeof w);
-    CHECK_EQ(walk(NULL, (struct unw_regs){ CODE, STACK, STACK + 4 * 8 + 4 }, w, &n), UNW_LOST);
+    CHECK_EQ(walk(NULL, (struct unw_regs){ CODE, STACK, STACK + 4 * 8 + 4 }, w, &n), UNW_BARE);
     CHECK_EQ(n, 1);
 }
 
@@ -138,7 +138,7 @@ TEST(unwind_walk_does_not_take_a_zero_below_a_leaf_for_the_root)
     uint64_t w[WORDS] = { 0 };
     size_t n;
 
-    CHECK_EQ(walk(NULL, (struct unw_regs){ CODE, STACK, AWAY }, w, &n), UNW_LOST);
+    CHECK_EQ(walk(NULL, (struct unw_regs){ CODE, STACK, AWAY }, w, &n), UNW_BARE);
     CHECK_EQ(n, 1);
 }
 

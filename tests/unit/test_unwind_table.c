@@ -374,24 +374,24 @@ TEST(unwind_walk_falls_back_on_frame_pointers)
     w[5] = JIT + 0x100;
     w[10] = 0x7000 + 20 * 8;
     w[11] = JIT + 0x200;
-    w[20] = 0; /* the outermost has none */
+    w[20] = 0; /* the outermost has none, which does not prove that it has no caller */
     w[21] = JIT + 0x300;
     CHECK_EQ(walk_words(s, regs, w, f, &end), 4);
-    CHECK_EQ(end, UNW_ROOT);
+    CHECK_EQ(end, UNW_BARE);
     CHECK_EQ(f[1].pc, JIT + 0x100);
     CHECK_EQ(f[1].sp, 0x7000 + 6 * 8);
     CHECK_EQ(f[3].pc, JIT + 0x300);
     CHECK(f[3].is_return && !f[0].is_return);
     w[10] = 0x7000; /* a pointer to a lower address */
     CHECK_EQ(walk_words(s, regs, w, f, &end), 2);
-    CHECK_EQ(end, UNW_LOST);
+    CHECK_EQ(end, UNW_BARE);
     w[10] = 0x7000 + TOP * 8; /* just above the copy */
     CHECK_EQ(walk_words(s, regs, w, f, &end), 3);
     CHECK_EQ(end, UNW_CUT);
     w[10] = 0x7000 + 20 * 8;
     w[11] = 0x123456789; /* no code there */
     CHECK_EQ(walk_words(s, regs, w, f, &end), 2);
-    CHECK_EQ(end, UNW_LOST);
+    CHECK_EQ(end, UNW_BARE);
     cfi_space_free(s);
 }
 
@@ -407,7 +407,7 @@ TEST(unwind_walk_finds_the_caller_of_a_leaf_without_rules)
     CHECK_EQ(walk_words(s, regs, w, f, &end), 2);
     CHECK_EQ(f[1].pc, JIT + 0x100);
     CHECK_EQ(f[1].sp, 0x7008);
-    CHECK_EQ(end, UNW_LOST);
+    CHECK_EQ(end, UNW_BARE);
     cfi_space_free(s);
 }
 
