@@ -6,8 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { MOST_LISTINGS = 256, DECIMALS = 4 };
+#include "base/named.h"
+
+enum { MOST_LISTINGS = 256, DECIMALS = 4, MOST_TEXT = 64 << 20 };
 
 /* Find the ids of the functions to list, and whether to list their whole files. */
 static size_t choose(const struct an_annotate_query *q, const struct an_source_query *source,
@@ -44,19 +47,21 @@ static void read_text(const struct profile *p, struct an_listing *l, struct map 
     const char *date = profile_meta(p, "date");
     struct tm when = { 0 };
     struct stat st;
+    int fd = -1;
 
-    if (l->text || l->file[0] != '/' || stat(l->file, &st) < 0 || !S_ISREG(st.st_mode))
+    if (!l->text && l->file[0] == '/')
+        fd = named_open("", l->file, NULL, 0, NULL);
+    if (fd < 0)
         return;
-    if (*date && strptime(date, "%Y-%m-%dT%H:%M:%S%z", &when) &&
+    if (fstat(fd, &st) == 0 && *date && strptime(date, "%Y-%m-%dT%H:%M:%S%z", &when) &&
         st.st_mtime > when_s(&when)) {
         l->no_source = "the file changed after the recording";
-        return;
+    } else if (map_copy(disk, fd, MOST_TEXT, NULL) == 0) {
+        l->text = (const char *)disk->data;
+        l->text_size = disk->size;
+        l->no_source = "";
     }
-    if (map_open(disk, l->file, NULL) < 0)
-        return;
-    l->text = (const char *)disk->data;
-    l->text_size = disk->size;
-    l->no_source = "";
+    close(fd);
 }
 
 static int nothing_to_list(const struct an_annotate *a, const char *name, struct err *e)

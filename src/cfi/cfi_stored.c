@@ -3,7 +3,6 @@
  * would write is ignored.  SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "base/cache.h"
 #include "base/map.h"
@@ -13,10 +12,7 @@ static const char FOLDER[] = "unwind";
 
 void cfi_body_release(struct unw_body *body)
 {
-    if (body->mapped)
-        munmap((void *)body->header, body->size);
-    else
-        free((void *)body->header);
+    map_close(&(struct map){ (const void *)body->header, body->size, body->mapped, 0 });
     *body = (struct unw_body){ 0 };
 }
 

@@ -31,6 +31,8 @@ static int dump_file(const struct store_dump_options *opt, const char *path, str
     if (map_open(&file, path, e) < 0)
         return -1;
     rc = store_dump(file.data, file.size, opt, o, e);
+    if (rc == 0 && map_was_truncated(&file))
+        rc = err_set(e, ERR_FORMAT, "the file was truncated while it was read");
     if (rc < 0)
         err_wrap(e, "%s", path);
     map_close(&file);

@@ -1,7 +1,6 @@
 /* col_host.c - see col_host.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_host.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,18 +17,6 @@ static bool same_file(int fd, const struct perf_mapping *w)
                          (!w->device || st.st_dev == w->device));
 }
 
-static int open_regular(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
-
-    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
 static bool has_build_id(int fd, const struct perf_mapping *w)
 {
     struct elf_file elf;
@@ -38,23 +25,31 @@ static bool has_build_id(int fd, const struct perf_mapping *w)
            memcmp(elf.build_id, w->build_id, w->build_id_size) == 0;
 }
 
-/* Try to open the file that W mapped, by the most reliable path first. */
+/* Try to open the file that W mapped, by the most reliable path first.  As ourselves if it can be
+ * compared with the mapped one: the user of the process may be permitted to run it, not to read it.
+ * Otherwise the process may have put another file there. */
 static int open_file(const struct perf_mapping *w)
 {
-    char tries[4][4096 + 64];
+    char root[64], ours[64] = "", area[128], exe[64];
+    const struct named_user *user = w->inode ? NULL : w->user;
+    const struct {
+        const char *root, *path;
+        unsigned how;
+    } tries[] = { { root, w->path, 0 }, { NULL, area, NAMED_PROC_LINK }, { ours, w->path, 0 },
+                  { NULL, exe, NAMED_PROC_LINK } };
 
-    snprintf(tries[0], sizeof tries[0], "/proc/%" PRId64 "/root%s", w->pid, w->path);
-    snprintf(tries[1], sizeof tries[1], "/proc/%" PRId64 "/map_files/%" PRIx64 "-%" PRIx64, w->pid,
+    snprintf(root, sizeof root, "/proc/%" PRId64 "/root", w->pid);
+    snprintf(area, sizeof area, "/proc/%" PRId64 "/map_files/%" PRIx64 "-%" PRIx64, w->pid,
              w->start, w->end);
     if (w->root_fd >= 0)
-        snprintf(tries[2], sizeof tries[2], "/proc/self/fd/%d%s", w->root_fd, w->path);
-    else
-        snprintf(tries[2], sizeof tries[2], "%s", w->path);
-    snprintf(tries[3], sizeof tries[3], "/proc/%" PRId64 "/exe", w->pid);
+        snprintf(ours, sizeof ours, "/proc/self/fd/%d", w->root_fd);
+    snprintf(exe, sizeof exe, "/proc/%" PRId64 "/exe", w->pid);
     for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
-        int fd = open_regular(tries[i]);
+        int fd = named_open(tries[i].root, tries[i].path, tries[i].how ? NULL : user, tries[i].how,
+                            NULL);
         /* /proc/PID/exe may be another file than the mapped one: compare. */
-        bool right = fd >= 0 && (i == 3 && !w->inode ? has_build_id(fd, w) : same_file(fd, w));
+        bool right = fd >= 0 && (tries[i].path == exe && !w->inode ? has_build_id(fd, w)
+                                                                   : same_file(fd, w));
 
         if (right)
             return fd;
@@ -64,12 +59,12 @@ static int open_file(const struct perf_mapping *w)
     return -1;
 }
 
-static int open_jit(int64_t pid, const char *path)
+static int open_jit(int64_t pid, const char *path, const struct named_user *user)
 {
-    char whole[4096 + 64];
+    char root[64];
 
-    snprintf(whole, sizeof whole, "/proc/%" PRId64 "/root%s", pid, path);
-    return open_regular(whole);
+    snprintf(root, sizeof root, "/proc/%" PRId64 "/root", pid);
+    return named_open(root, path, user, NAMED_OWNED | NAMED_NO_LINK, NULL);
 }
 
 const struct perf_host col_host = {
@@ -77,6 +72,7 @@ const struct perf_host col_host = {
     .command = col_proc_command,
     .parent = col_proc_parent,
     .inner_pid = col_proc_inner_pid,
+    .user = named_user_read,
     .root = col_proc_root,
     .maps = col_proc_maps,
     .open = open_file,

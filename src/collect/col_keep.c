@@ -7,9 +7,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_keep.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -35,7 +35,8 @@ struct hot { /* one physical function */
 
 struct text { /* a source file and the lines to store */
     uint32_t file;
-    const char *root; /* root directory of the process that mapped it */
+    const char *root; /* root directory of the process that named it */
+    const struct named_user *user; /* of the processes that named it, who may read least */
     VEC(uint32_t) line;
 };
 
@@ -48,8 +49,10 @@ struct keeper {
     size_t n_texts;
 };
 
-static void want_line(struct keeper *k, const char *root, uint32_t file, uint32_t line)
+static void want_line(struct keeper *k, const struct sym_resolve_module *m, uint32_t file,
+                      uint32_t line)
 {
+    const char *root = m->root ? m->root : "";
     size_t i = 0;
 
     if (!file || !line)
@@ -59,17 +62,21 @@ static void want_line(struct keeper *k, const char *root, uint32_t file, uint32_
     if (i == MOST_FILES)
         return;
     if (i == k->n_texts)
-        k->text[k->n_texts++] = (struct text){ .file = file, .root = root };
+        k->text[k->n_texts++] = (struct text){ .file = file, .root = root, .user = m->user };
+    if (strcmp(k->text[i].root, root) != 0)
+        return; /* another file of the same name */
+    k->text[i].user = named_user_weaker(k->text[i].user, m->user);
     vec_push(&k->text[i].line, line);
 }
 
-static void want_chain(struct keeper *k, const char *root, const struct sym_line *chain, size_t n)
+static void want_chain(struct keeper *k, const struct sym_resolve_module *m,
+                       const struct sym_line *chain, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const char *decl = chain[i].decl_file ? chain[i].decl_file : chain[i].file;
 
-        want_line(k, root, intern_cstr(k->s->names->in, chain[i].file), chain[i].line);
-        want_line(k, root, intern_cstr(k->s->names->in, decl), chain[i].decl_line);
+        want_line(k, m, intern_cstr(k->s->names->in, chain[i].file), chain[i].line);
+        want_line(k, m, intern_cstr(k->s->names->in, decl), chain[i].decl_line);
     }
 }
 
@@ -117,7 +124,7 @@ static void mark_frames(struct keeper *k)
         length = sym_module_find(m->open, f.address - !!(f.flags & FRAME_RETURN), &chain);
         if (!length)
             continue;
-        want_chain(k, m->root ? m->root : "", chain, length);
+        want_chain(k, m, chain, length);
         if (cost && chain[0].end > chain[0].start)
             add_hot(k, f.module, &chain[0], cost);
     }
@@ -216,27 +223,25 @@ static void cut_text(const struct text *t, const struct map *m, struct buf *out)
 
 static void keep_text(struct keeper *k, struct text *t)
 {
-    char path[PATH_MAX];
     const char *file = intern_text_of(k->s->names->in, t->file);
     struct map m = { 0 };
     struct buf cut = { 0 };
-    struct err e = { 0 };
+    int fd = -1;
 
     if (t->line.n)
         qsort(t->line.v, t->line.n, sizeof *t->line.v, by_number);
-    snprintf(path, sizeof path, "%s%s", file[0] == '/' ? t->root : "", file);
-    if (map_open(&m, path, &e) < 0 && *t->root) {
-        e = (struct err){ 0 };
-        if (map_open(&m, file, &e) < 0)
-            return;
-    }
-    if (m.size && m.size <= MOST_FILE && !memchr(m.data, 0, m.size)) {
+    if (file[0] == '/' || !*t->root) /* the directory of a relative one is not known there */
+        fd = named_open(t->root, file, t->user, 0, NULL);
+    if (fd < 0)
+        return;
+    if (map_copy(&m, fd, MOST_FILE, NULL) == 0 && m.size && !memchr(m.data, 0, m.size)) {
         cut_text(t, &m, &cut);
         sink_source(k->s->names->in->out,
                     &(struct source_text){ t->file, (char *)cut.data, cut.n });
     }
     buf_release(&cut);
     map_close(&m);
+    close(fd);
 }
 
 void col_keep(const struct col_keep *s)

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/named.h"
 
 void col_zones_open(struct col_zones *z)
 {
@@ -27,31 +27,46 @@ void col_zones_hide(struct col_zones *z)
         unsetenv("FATHOM_RECORD_DIR");
 }
 
-static void take_file(struct col_zones *z, const char *path)
+/* The program may still run and change the file: read a copy. */
+static void take_file(struct col_zones *z, const char *name)
 {
+    int fd = named_open(z->folder, name, NULL, NAMED_OWNED | NAMED_NO_LINK, NULL);
     struct map m = { 0 };
-    struct err ignored = { 0 };
 
-    if (map_open(&m, path, &ignored) == 0)
-        region_import(&z->into, m.data, m.size, &ignored);
+    if (fd < 0)
+        return;
+    if (map_copy(&m, fd, UINT64_MAX, NULL) == 0)
+        region_import(&z->into, m.data, m.size, NULL);
     map_close(&m);
+    close(fd);
+}
+
+static void remove_folder(struct col_zones *z)
+{
+    DIR *d = z->folder[0] ? opendir(z->folder) : NULL;
+
+    for (struct dirent *it; d && (it = readdir(d));)
+        if (it->d_name[0] != '.')
+            unlinkat(dirfd(d), it->d_name, 0);
+    if (d)
+        closedir(d);
+    if (z->folder[0])
+        rmdir(z->folder);
+    z->folder[0] = 0;
 }
 
 static void take(void *with, uint64_t stop_ns)
 {
     struct col_zones *z = with;
     DIR *d = z->folder[0] ? opendir(z->folder) : NULL;
-    char path[600];
 
-    for (struct dirent *it; d && (it = readdir(d));) {
-        struct stat st;
-
-        snprintf(path, sizeof path, "%s/%s", z->folder, it->d_name);
-        if (it->d_name[0] != '.' && lstat(path, &st) == 0 && S_ISREG(st.st_mode))
-            take_file(z, path);
-    }
+    (void)stop_ns;
+    for (struct dirent *it; d && (it = readdir(d));)
+        if (it->d_name[0] != '.')
+            take_file(z, it->d_name);
     if (d)
         closedir(d);
+    remove_folder(z); /* now: naming may take long, and the user may end it */
 }
 
 static void quality(void *with, struct sink *out)
@@ -64,20 +79,7 @@ static void quality(void *with, struct sink *out)
 
 static void release(void *with)
 {
-    struct col_zones *z = with;
-    DIR *d = z->folder[0] ? opendir(z->folder) : NULL;
-    char path[600];
-
-    for (struct dirent *it; d && (it = readdir(d));) {
-        snprintf(path, sizeof path, "%s/%s", z->folder, it->d_name);
-        if (it->d_name[0] != '.')
-            unlink(path);
-    }
-    if (d)
-        closedir(d);
-    if (z->folder[0])
-        rmdir(z->folder);
-    z->folder[0] = 0;
+    remove_folder(with);
 }
 
 struct col_source col_zones_source(struct col_zones *z)

@@ -180,7 +180,7 @@ static void examine(struct examined *x)
     x->dwarf = dwarf != NULL;
     x->separate_dwarf = dwarf && dwarf == debug;
     if (dwarf)
-        doc_producer_read(&x->producer, dwarf);
+        doc_producer_read(&x->producer, x->m, dwarf);
     find_instrumentation(x, x->file, SHT_SYMTAB);
     find_instrumentation(x, x->file, SHT_DYNSYM);
     x->mcount |= x->producer.pg;
@@ -260,9 +260,11 @@ int doc_binary_module(struct doc_binary *b, struct sym_module *m, const char *ta
 int doc_binary(struct doc_binary *b, const char *path, struct err *e)
 {
     char real[4096], target[4200];
+    const struct named_user *user = NULL;
+    struct named_user found = { 0 };
     struct sym_module *m;
     struct stat st;
-    int rc;
+    int fd, rc;
 
     snprintf(real, sizeof real, "%s", path);
     snprintf(target, sizeof target, "-- %s%s", strchr(path, '/') ? "" : "./", path);
@@ -272,15 +274,24 @@ int doc_binary(struct doc_binary *b, const char *path, struct err *e)
         if (access(real, R_OK) != 0)
             return errno == ENOENT ? err_set(e, ERR_MISSING, "no process %s", path)
                                    : err_sys(e, "process %s", path);
+        user = named_user_read(strtoll(path, NULL, 10), &found) ? &found : &named_nobody;
     }
     if (stat(real, &st) < 0)
         return err_sys(e, "%s", path);
     if (S_ISDIR(st.st_mode))
         return err_set(e, ERR_FORMAT, "%s is a directory, not a program", path);
-    m = sym_module_open(&(struct sym_request){ .path = real });
+    /* The user named this file; what it names in turn is opened for the user of the process. */
+    fd = named_open(NULL, real, NULL, NAMED_PROC_LINK, e);
+    if (fd < 0) {
+        named_user_release(&found);
+        return err_wrap(e, "%s", path);
+    }
+    m = sym_module_open(&(struct sym_request){ .path = real, .file = fd, .user = user });
     rc = doc_binary_module(b, m, target, e);
     b->is_process = target[1] == 'p';
     sym_module_close(m);
+    named_user_release(&found);
+    close(fd);
     return rc;
 }
 

@@ -16,8 +16,8 @@ struct doc_producer {
     size_t units, with_level, optimized; /* all units; those that record a level; above -O0 */
     bool lto, pg, keeps_frame_pointer, sanitized;
 };
-/* DEBUG holds the DWARF. */
-void doc_producer_read(struct doc_producer *p, struct sym_image *debug);
+/* DEBUG, the file of M or its debug file, holds the DWARF. */
+void doc_producer_read(struct doc_producer *p, struct sym_module *m, struct sym_image *debug);
 
 /* From the first instructions of the functions. */
 struct doc_code {

@@ -1,12 +1,12 @@
 /* doc_producer.c - the compiler's record of the build: GCC writes its options into DW_AT_producer
  * of each unit; clang writes only its version by default.  SPDX-License-Identifier: Apache-2.0 */
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "doctor/doc_build.h"
+#include "symbol/sym_dwarf_file.h"
 
 enum { UNITS_MOST = 20000, KINDS = 16 };
 
@@ -108,24 +108,26 @@ static void take_unit(struct doc_producer *p, struct tallies *t, Dwarf_Die *die)
     take_options(p, t, text);
 }
 
-void doc_producer_read(struct doc_producer *p, struct sym_image *debug)
+void doc_producer_read(struct doc_producer *p, struct sym_module *m, struct sym_image *debug)
 {
-    Dwarf *dw = dwarf_begin_elf(debug->elf, DWARF_C_READ, NULL);
     struct tallies *t = mem_zalloc(sizeof *t);
+    struct sym_dwarf_file file;
     Dwarf_CU *cu = NULL;
-    Dwarf_Die die;
+    Dwarf_Die die, split;
     uint8_t type;
 
     *p = (struct doc_producer){ 0 };
-    for (int i = 0; dw && i < UNITS_MOST; i++) {
-        if (dwarf_get_units(dw, cu, &cu, NULL, &type, &die, NULL) != 0)
+    sym_dwarf_file_open(&file, m, debug, debug->elf);
+    for (int i = 0; file.dwarf && i < UNITS_MOST; i++) {
+        if (dwarf_get_units(file.dwarf, cu, &cu, NULL, &type, NULL, NULL) != 0)
             break;
-        if (type == DW_UT_compile || type == DW_UT_skeleton)
+        if ((type == DW_UT_compile || type == DW_UT_skeleton) &&
+            sym_dwarf_file_unit(&file, cu, &die, &split))
             take_unit(p, t, &die);
     }
     most(&t->compiler, p->compiler, sizeof p->compiler);
     most(&t->level, p->level, sizeof p->level);
     most(&t->march, p->march, sizeof p->march);
     free(t);
-    dwarf_end(dw);
+    sym_dwarf_file_close(&file);
 }

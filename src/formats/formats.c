@@ -153,6 +153,11 @@ struct profile *format_open(const char *path, struct err *e)
 
     if (rc == 0)
         p = import(&x.in, x.cut, e);
+    if (p && map_was_truncated(&x.file)) {
+        profile_free(p);
+        p = NULL;
+        err_set(e, ERR_FORMAT, "the file was truncated while it was read");
+    }
     if (rc < 0 ? x.file.data != NULL : !p)
         err_wrap(e, "%s", strcmp(path, "-") == 0 ? "standard input" : path);
     close_bytes(&x);

@@ -1,6 +1,5 @@
 /* perfdata_host.c - find the files and the kernel of a perf.data on this machine.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +7,12 @@
 #include <unistd.h>
 
 #include "base/elf_file.h"
+#include "base/named.h"
 #include "formats/perfdata.h"
 
 static int open_checked(const char *path, const uint8_t *build_id, size_t size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = named_open("", path, NULL, 0, NULL);
     struct elf_file elf;
 
     if (fd < 0)

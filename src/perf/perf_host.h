@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/named.h"
+
 struct perf_mapping;
 
 struct perf_host {
@@ -18,6 +20,9 @@ struct perf_host {
     long (*command)(int64_t pid, char *text, size_t cap);
     int64_t (*parent)(int64_t pid);    /* 0 when unknown */
     int64_t (*inner_pid)(int64_t pid); /* its pid in its own pid namespace */
+    /* The user with whose permissions to open what the process names; false when it has ended.
+     * NULL: everything is opened as ourselves. */
+    bool (*user)(int64_t pid, struct named_user *u);
     /* Its root directory; -1: same as ours.  *MOUNT_NS is the result of the last call. */
     void (*root)(int64_t pid, uint64_t *mount_ns, int *root_fd);
     /* Executable mappings of a process that no record described. */
@@ -25,7 +30,7 @@ struct perf_host {
     /* Open the file of a mapping, called when it is first mapped; and the symbol map that a JIT
      * writes.  -1 when unavailable. */
     int (*open)(const struct perf_mapping *w);
-    int (*open_jit)(int64_t pid, const char *path);
+    int (*open_jit)(int64_t pid, const char *path, const struct named_user *user);
     /* Find a file with this path or build id, called when a sample first lies in it. */
     int (*find)(const char *path, const uint8_t *build_id, size_t build_id_size);
     bool is_past; /* the processes have ended: their pids may be reused */

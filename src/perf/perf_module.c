@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profile/module_kind.h"
@@ -35,9 +36,37 @@ void perf_module_release(struct perf_modules *m)
         free(m->build_id.v[i].path);
     vec_release(&m->v);
     vec_release(&m->build_id);
+    for (size_t i = 0; i < m->user.n; i++) {
+        named_user_release(m->user.v[i]);
+        free(m->user.v[i]);
+    }
+    vec_release(&m->user);
     index_release(&m->by_key);
     index_release(&m->by_path);
 }
+
+/* --- users -------------------------------------------------------------------------------- */
+
+const struct named_user *perf_module_user(struct perf_modules *m, int64_t pid)
+{
+    struct named_user u, *kept;
+
+    if (!m->host->user)
+        return NULL;
+    if (!m->host->user(pid, &u))
+        return geteuid() == 0 ? &named_nobody : NULL;
+    for (size_t i = 0; i < m->user.n; i++)
+        if (named_user_same(m->user.v[i], &u)) {
+            named_user_release(&u);
+            return m->user.v[i];
+        }
+    kept = mem_alloc(sizeof *kept);
+    *kept = u;
+    vec_push(&m->user, kept);
+    return kept;
+}
+
+/* --- modules ------------------------------------------------------------------------------ */
 
 struct perf_module *perf_module_get(struct perf_modules *m, uint32_t number)
 {
@@ -103,6 +132,19 @@ static bool is_same(const struct perf_module *x, const struct perf_mapping *w, c
     return x->device == w->device && x->inode == w->inode;
 }
 
+/* The user of a new module.  A process changes its user without a record, so ask again. */
+static const struct named_user *user_of(struct perf_modules *m, const struct perf_mapping *w,
+                                        int fd)
+{
+    const struct named_user *u = named_user_weaker(w->user, perf_module_user(m, w->pid));
+    struct stat st;
+
+    /* The process has ended, and the file that it ran is not ours either. */
+    if (!u && m->host->user && fd >= 0 && (fstat(fd, &st) < 0 || !named_is_ours(&st)))
+        return &named_nobody;
+    return u;
+}
+
 uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w)
 {
     enum module_kind kind = module_kind_of_mapping(w->path);
@@ -126,8 +168,11 @@ uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w
         file.device = file.inode = file.build_id_size = 0;
     h = key_of(&file, path);
     for (uint32_t at = index_first(&m->by_key, h), n; (n = index_id(&m->by_key, h, &at));)
-        if (is_same(&m->v.v[n - 1], &file, path))
+        if (is_same(&m->v.v[n - 1], &file, path)) {
+            x = &m->v.v[n - 1];
+            x->user = named_user_weaker(x->user, w->user);
             return n;
+        }
     x = vec_add(&m->v);
     *x = (struct perf_module){ .path = mem_strdup(path), .kind = kind, .fd = -1,
                               .device = file.device, .inode = file.inode,
@@ -140,6 +185,7 @@ uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w
         snprintf(x->root, sizeof x->root, "/proc/self/fd/%d", w->root_fd);
     if (kind == MODULE_FILE)
         x->fd = m->host->open ? m->host->open(w) : -1;
+    x->user = user_of(m, w, x->fd);
     index_add(&m->by_key, h, (uint32_t)m->v.n);
     return (uint32_t)m->v.n;
 }
@@ -184,7 +230,7 @@ void perf_module_load(struct perf_modules *m, struct perf_module *x)
         load_file(x);
     else if (x->kind == MODULE_JIT && m->host->open_jit)
         /* The symbol map grows while the program runs and disappears with its namespace. */
-        x->fd = m->host->open_jit(x->target_pid, x->path);
+        x->fd = m->host->open_jit(x->target_pid, x->path, x->user);
     else if (x->kind == MODULE_VDSO)
         x->table = cfi_table_vdso();
     def.path = intern_cstr(m->in, x->path);

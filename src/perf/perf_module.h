@@ -24,6 +24,9 @@ struct perf_module {
     uint8_t build_id_size;
     int64_t target_pid, pid; /* of a JIT's process; pid: in its own pid namespace */
     char root[40]; /* prefix of its path: "" or "/proc/self/fd/N" */
+    /* With whose permissions to open what it names; NULL: ours.  Of several users who map it, the
+     * one who may read least. */
+    const struct named_user *user;
     int fd;        /* -1 when it could not be opened */
     bool loaded;   /* elf, table and id are valid */
     struct elf_file elf;
@@ -42,6 +45,7 @@ struct perf_modules {
     struct index by_key;
     VEC(struct perf_build_id) build_id;
     struct index by_path; /* of build_id */
+    VEC(struct named_user *) user;
     struct intern *in;
     const struct perf_host *host;
 };
@@ -54,6 +58,7 @@ struct perf_mapping { /* from a record or a line of /proc/PID/maps */
     const char *path;
     int64_t pid, inner_pid; /* of the process; its pid in its own namespace */
     int root_fd;            /* its root directory; -1: same as ours */
+    const struct named_user *user; /* of the process, when it was last read; NULL: ourselves */
     const char *jit_dump;   /* its jitdump file, or NULL */
 };
 
@@ -62,6 +67,8 @@ void perf_module_release(struct perf_modules *m);
 /* Set the build id of the file at PATH, for mappings without one. */
 void perf_module_add_build_id(struct perf_modules *m, const char *path, const uint8_t *id,
                               size_t size);
+/* Read the user of process PID, for perf_mapping.user; lives as long as M. */
+const struct named_user *perf_module_user(struct perf_modules *m, int64_t pid);
 /* Number of the module of mapping W, from 1; created if new. */
 uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w);
 struct perf_module *perf_module_get(struct perf_modules *m, uint32_t number);

@@ -68,6 +68,7 @@ void perf_names(struct perf_engine *e, struct sym_resolve *names)
         if (!m->id)
             continue;
         sym_resolve_where(names, m->id, m->root, m->target_pid, m->pid);
+        sym_resolve_user(names, m->id, m->user);
         if (m->fd > 0)
             sym_resolve_file(names, m->id, m->fd);
     }

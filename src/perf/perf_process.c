@@ -142,6 +142,7 @@ static void map_into(struct perf_processes *p, struct perf_process *x, struct pe
     w->pid = x->pid;
     w->inner_pid = x->inner_pid;
     w->root_fd = x->root_fd;
+    w->user = x->user;
     w->jit_dump = x->jit_dump;
     number = perf_module_number(p->modules, w);
     m = perf_module_get(p->modules, number);
@@ -189,10 +190,11 @@ static uint32_t find_command(struct perf_processes *p, int64_t pid, uint32_t or)
     return intern_cstr(p->in, text);
 }
 
-static void find_root(struct perf_processes *p, struct perf_process *x)
+static void find_root_and_user(struct perf_processes *p, struct perf_process *x)
 {
     if (p->modules->host->root)
         p->modules->host->root(x->pid, &x->mount_ns, &x->root_fd);
+    x->user = perf_module_user(p->modules, x->pid);
 }
 
 struct perf_process *perf_process_note(struct perf_processes *p, int64_t pid)
@@ -215,7 +217,7 @@ struct perf_process *perf_process_note(struct perf_processes *p, int64_t pid)
 static void read_maps(struct perf_processes *p, struct perf_process *x)
 {
     x->has_unread_maps = false;
-    find_root(p, x);
+    find_root_and_user(p, x);
     if (p->modules->host->maps)
         p->modules->host->maps(x->pid, map_line, (void *[]){ p, x });
 }
@@ -376,7 +378,7 @@ static void on_exec(struct perf_processes *p, struct perf_thread *t, uint32_t na
     x->inherited_command = 0;
     continue_process(p, x, &now);
     continue_thread(p, t, name, time_ns);
-    find_root(p, x);
+    find_root_and_user(p, x);
 }
 
 static void on_rename(struct perf_processes *p, struct perf_thread *t, uint32_t name,
@@ -438,6 +440,7 @@ static void on_fork(struct perf_processes *p, const struct perf_record *r)
         x = add_process(p, &info, from->space);
         x->inherited_command = from->info.command ? from->info.command : from->inherited_command;
         x->root_fd = from->root_fd;
+        x->user = from->user;
         x->mount_ns = from->mount_ns;
     }
     add_thread(p, x, r->tid, parent->info.name, r->time_ns);

@@ -38,6 +38,7 @@ struct perf_process {
     struct perf_space *space;
     int64_t inner_pid; /* its pid in its own pid namespace */
     int root_fd;       /* -1: same root directory as ours */
+    const struct named_user *user; /* NULL: ourselves */
     uint64_t mount_ns; /* 0: not read yet */
     char *jit_dump;    /* path of its jitdump, or NULL */
     uint32_t inherited_command; /* string: of the parent, until exec */

@@ -21,7 +21,7 @@ struct unit {
 
 struct dwarf_state {
     struct sym_image *unpacked; /* owned, or NULL */
-    Dwarf *dwarf;
+    struct sym_dwarf_file file;
     struct sym_table ranges; /* name = unit */
     VEC(struct unit) unit;
     struct umap names; /* DIE address -> name index from 1 */
@@ -40,7 +40,7 @@ static void read_units(struct dwarf_state *st)
     Dwarf_CU *cu = NULL;
 
     while (st->unit.n < UNITS_MAX &&
-           dwarf_get_units(st->dwarf, cu, &cu, NULL, NULL, NULL, NULL) == 0)
+           dwarf_get_units(st->file.dwarf, cu, &cu, NULL, NULL, NULL, NULL) == 0)
         vec_push(&st->unit, ((struct unit){ cu, NULL }));
 }
 
@@ -57,7 +57,7 @@ static void read_aranges(struct dwarf_state *st, const struct umap *units, bool 
     Dwarf_Aranges *all;
     size_t n;
 
-    if (dwarf_getaranges(st->dwarf, &all, &n) != 0)
+    if (dwarf_getaranges(st->file.dwarf, &all, &n) != 0)
         return;
     for (size_t i = 0; i < n; i++) {
         Dwarf_Arange *a = dwarf_onearange(all, i);
@@ -121,7 +121,7 @@ static void dwarf_close(void *state)
     umap_release(&st->names);
     sym_dwarf_paths_release(&st->paths);
     sym_table_release(&st->ranges);
-    dwarf_end(st->dwarf);
+    sym_dwarf_file_close(&st->file);
     sym_image_close(st->unpacked);
     free(st);
 }
@@ -130,7 +130,6 @@ static void *dwarf_open(struct sym_module *m)
 {
     struct sym_image *im = sym_module_file(m), *unpacked = NULL;
     struct dwarf_state *st;
-    Dwarf *dwarf;
 
     if (!im || !sym_image_has_dwarf(im))
         im = sym_module_debug(m);
@@ -138,14 +137,13 @@ static void *dwarf_open(struct sym_module *m)
         return NULL;
     if (sym_image_is_packed(im))
         unpacked = sym_unpack(im);
-    dwarf = dwarf_begin_elf(unpacked ? unpacked->elf : im->elf, DWARF_C_READ, NULL);
-    if (!dwarf) {
-        sym_image_close(unpacked);
+    st = mem_zalloc(sizeof *st);
+    st->unpacked = unpacked;
+    sym_dwarf_file_open(&st->file, m, im, unpacked ? unpacked->elf : im->elf);
+    if (!st->file.dwarf) {
+        dwarf_close(st);
         return NULL;
     }
-    st = mem_zalloc(sizeof *st);
-    st->dwarf = dwarf;
-    st->unpacked = unpacked;
     read_units(st);
     read_ranges(st);
     return st;
@@ -258,16 +256,16 @@ static bool add_line_only(struct sym_module *m, struct sym_dwarf_unit *u, uint64
     return l->name != NULL;
 }
 
-static uint32_t find_node(struct unit *unit, uint64_t address)
+static uint32_t find_node(struct dwarf_state *st, struct unit *unit, uint64_t address)
 {
     uint32_t node;
 
     if (!unit->index)
-        unit->index = sym_dwarf_unit_new(unit->cu, false);
+        unit->index = sym_dwarf_unit_new(&st->file, unit->cu, false);
     node = sym_dwarf_unit_find(unit->index, address);
     if (!node && !unit->index->full) {
         sym_dwarf_unit_free(unit->index);
-        unit->index = sym_dwarf_unit_new(unit->cu, true);
+        unit->index = sym_dwarf_unit_new(&st->file, unit->cu, true);
         node = sym_dwarf_unit_find(unit->index, address);
     }
     return node;
@@ -283,7 +281,7 @@ static bool dwarf_find(struct sym_module *m, void *state, uint64_t address)
     if (at < 0)
         return false;
     unit = &st->unit.v[st->ranges.entry.v[at].name];
-    node = find_node(unit, address);
+    node = find_node(st, unit, address);
     if (node ? !add_chain(m, st, unit->index, node, address)
              : !add_line_only(m, unit->index, address))
         return false;

@@ -201,19 +201,18 @@ static void make_edges(struct walk *w)
     free(open);
 }
 
-struct sym_dwarf_unit *sym_dwarf_unit_new(Dwarf_CU *cu, bool full)
+struct sym_dwarf_unit *sym_dwarf_unit_new(struct sym_dwarf_file *f, Dwarf_CU *cu, bool full)
 {
     struct sym_dwarf_unit *u = mem_zalloc(sizeof *u);
     struct walk *w = mem_alloc(sizeof *w);
-    uint8_t type = 0;
-    Dwarf_Die split = { 0 };
+    Dwarf_Die split;
 
     w->u = u;
     u->full = full;
     w->range.v = NULL;
     w->range.n = w->range.cap = w->depth = 0;
-    if (dwarf_cu_info(cu, NULL, &type, &u->cu, &split, NULL, NULL, NULL) == 0) {
-        u->tree = type == DW_UT_skeleton && split.addr ? split : u->cu;
+    if (sym_dwarf_file_unit(f, cu, &u->cu, &split)) {
+        u->tree = split.addr ? split : u->cu;
         u->language = dwarf_srclang(&u->tree);
         walk_tree(w);
     }

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "symbol/sym_dwarf_file.h"
 
 struct sym_dwarf_node { /* a function, or an inlined call of one */
     void *die;          /* address in the section: with the unit's cu a Dwarf_Die again */
@@ -39,7 +40,7 @@ struct sym_dwarf_unit {
 
 /* Without FULL, skip classes and functions that were only inlined: a third of the work, and they
  * define almost nothing. (GCC puts lambdas there.) */
-struct sym_dwarf_unit *sym_dwarf_unit_new(Dwarf_CU *cu, bool full);
+struct sym_dwarf_unit *sym_dwarf_unit_new(struct sym_dwarf_file *f, Dwarf_CU *cu, bool full);
 void sym_dwarf_unit_free(struct sym_dwarf_unit *u);
 /* Innermost node at ADDRESS, from 1; 0 when no function covers it. */
 uint32_t sym_dwarf_unit_find(const struct sym_dwarf_unit *u, uint64_t address);

@@ -65,7 +65,11 @@ struct sym_image *sym_image_open_fd(int fd, const char *path, struct err *e)
 
     elf_version(EV_CURRENT);
     im->fd = fd;
-    im->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    /* libelf would map the file itself, although another user may truncate or change it. */
+    if (map_file(&im->map, fd, true, e) < 0)
+        err_wrap(e, "%s", path);
+    else if (im->map.size)
+        im->elf = elf_memory((char *)im->map.data, im->map.size);
     return finish(im, path, e);
 }
 
@@ -76,8 +80,10 @@ struct sym_image *sym_image_open_memory(const void *bytes, size_t n, bool owned,
 
     elf_version(EV_CURRENT);
     im->fd = -1;
-    im->owned = owned ? (unsigned char *)bytes : NULL;
-    im->elf = n ? elf_memory((char *)bytes, n) : NULL;
+    im->owned = owned ? (unsigned char *)bytes : n ? mem_alloc(n) : NULL;
+    if (!owned && n)
+        memcpy(im->owned, bytes, n);
+    im->elf = n ? elf_memory((char *)im->owned, n) : NULL;
     return finish(im, path, e);
 }
 
@@ -88,6 +94,7 @@ void sym_image_close(struct sym_image *im)
     elf_end(im->elf);
     if (im->fd >= 0)
         close(im->fd);
+    map_close(&im->map);
     free(im->owned);
     free(im->load);
     free(im->path);

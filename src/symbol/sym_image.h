@@ -10,12 +10,14 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/map.h"
 
 enum { SYM_BUILD_ID_MAX = 64 };
 
 struct sym_image {
     Elf *elf;
     int fd;          /* -1 over memory */
+    struct map map;  /* its bytes, if it has a descriptor */
     char *path;      /* as opened, for messages and debuglink directories */
     unsigned char *owned; /* bytes to free with it, or NULL */
     size_t n_loads;
@@ -30,7 +32,8 @@ struct sym_image {
 
 /* Takes ownership of FD, also on failure.  NULL with *E set when it is not an ELF file. */
 struct sym_image *sym_image_open_fd(int fd, const char *path, struct err *e);
-/* BYTES must outlive the image, unless OWNED: then they are freed with it (even on failure). */
+/* OWNED: BYTES are freed with the image, also on failure.  Otherwise they are copied, because
+ * libelf may write to them. */
 struct sym_image *sym_image_open_memory(const void *bytes, size_t n, bool owned,
                                         const char *path, struct err *e);
 void sym_image_close(struct sym_image *im);

@@ -171,28 +171,29 @@ static bool mapped_dump(int64_t pid, char *path, size_t cap)
 
 static int open_dump(struct sym_module *m)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], cwd[64];
     long long inner, pid = sym_jitmap_pid(m);
     int fd;
 
     if (module_is_jit_dump(m->req.path)) {
         fd = sym_locate_dup(m);
-        return fd >= 0 ? fd : sym_locate_fd(m->req.root, m->req.path);
+        return fd >= 0 ? fd : sym_locate_owned(m, m->req.root, m->req.path);
     }
     if (!sym_jitmap_is_jit(m))
         return -1;
     if (!m->req.is_past && mapped_dump(pid, path, sizeof path) &&
-        (fd = sym_locate_fd(m->req.root, path)) >= 0)
+        (fd = sym_locate_owned(m, m->req.root, path)) >= 0)
         return fd;
     inner = sym_jitmap_ns_pid(m);
     snprintf(path, sizeof path, "/tmp/jit-%lld.dump", inner);
-    if ((fd = sym_locate_fd(m->req.root, path)) >= 0)
+    if ((fd = sym_locate_owned(m, m->req.root, path)) >= 0)
         return fd;
-    snprintf(path, sizeof path, "/proc/%lld/cwd/jit-%lld.dump", pid, inner);
-    if (!m->req.is_past && (fd = sym_locate_fd("", path)) >= 0)
+    snprintf(cwd, sizeof cwd, "/proc/%lld/cwd", pid);
+    snprintf(path, sizeof path, "jit-%lld.dump", inner);
+    if (!m->req.is_past && (fd = sym_locate_owned(m, cwd, path)) >= 0)
         return fd;
     snprintf(path, sizeof path, "/tmp/jit-%lld.dump", pid);
-    return sym_locate_fd("", path);
+    return sym_locate_owned(m, "", path);
 }
 
 static void dump_close(void *state)

@@ -124,16 +124,16 @@ static bool open_text(struct sym_module *m, struct map *text)
     if (strncmp(m->base, "perf-", 5) == 0) {
         fd = sym_locate_dup(m);
         if (fd < 0)
-            fd = sym_locate_fd(m->req.root, m->req.path);
+            fd = sym_locate_owned(m, m->req.root, m->req.path);
         if (fd < 0)
-            fd = sym_locate_fd("", m->req.path);
+            fd = sym_locate_owned(m, "", m->req.path);
     }
     snprintf(path, sizeof path, "/tmp/perf-%lld.map", (long long)sym_jitmap_ns_pid(m));
     if (fd < 0)
-        fd = sym_locate_fd(m->req.root, path);
+        fd = sym_locate_owned(m, m->req.root, path);
     if (fd < 0) {
         snprintf(path, sizeof path, "/tmp/perf-%lld.map", (long long)sym_jitmap_pid(m));
-        fd = sym_locate_fd("", path);
+        fd = sym_locate_owned(m, "", path);
     }
     return fd >= 0 && sym_jitmap_read(fd, text);
 }

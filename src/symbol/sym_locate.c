@@ -1,15 +1,11 @@
 /* sym_locate.c - see sym_locate.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "symbol/sym_locate.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "symbol/sym_debuginfod.h"
@@ -21,54 +17,31 @@ void sym_locate_hex(char *text, const uint8_t *id, size_t n)
     text[2 * n] = 0;
 }
 
-static int open_in_root(const char *root, const char *path, int flags)
+/* Open what M names. */
+static int open_named(const struct sym_module *m, const char *path, struct err *e)
 {
-    struct open_how how = { .flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT };
-    char whole[PATH_MAX];
-    int dir, fd;
-
-    if (!*root)
-        return open(path, flags);
-    dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return -1;
-    fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-    close(dir);
-    if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
-        return fd;
-    /* Without openat2 (old kernel, sandbox), links may lead outside the root. */
-    if (snprintf(whole, sizeof whole, "%s%s", root, path) >= (int)sizeof whole)
-        return -1;
-    return open(whole, flags);
+    return named_open(m->req.root, path, m->req.user, 0, e);
 }
 
-int sym_locate_fd(const char *root, const char *path)
+/* Open a file of our own system; HOW as in named_open. */
+static int open_own(const char *path, unsigned how)
 {
-    struct stat st;
-    int fd = open_in_root(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return named_open("", path, NULL, how, NULL);
+}
 
-    if (fd < 0)
-        return -1;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        return fd;
-    close(fd);
-    errno = EINVAL;
-    return -1;
+int sym_locate_owned(struct sym_module *m, const char *root, const char *path)
+{
+    struct err e = { 0 };
+    int fd = named_open(root, path, m->req.user, NAMED_OWNED | NAMED_NO_LINK, &e);
+
+    if (fd < 0 && e.code == ERR_REFUSED)
+        sym_module_set_problem(m, "%s is ignored: %s", path, e.msg);
+    return fd;
 }
 
 int sym_locate_dup(const struct sym_module *m)
 {
     return m->req.file > 0 ? fcntl(m->req.file, F_DUPFD_CLOEXEC, 3) : -1;
-}
-
-/* If the process has ended, its root cannot be entered: try ours. */
-static int open_for(const struct sym_module *m, const char *path)
-{
-    int fd = sym_locate_fd(m->req.root, path);
-
-    if (fd < 0 && *m->req.root && access(m->req.root, X_OK) < 0)
-        fd = sym_locate_fd("", path);
-    return fd;
 }
 
 static bool same_id(const struct sym_image *im, const uint8_t *id, size_t n)
@@ -102,9 +75,10 @@ struct sym_image *sym_locate_file(struct sym_module *m)
     } else {
         fd = sym_locate_dup(m);
         if (fd < 0)
-            fd = open_for(m, m->req.path);
+            fd = open_named(m, m->req.path, &e);
         if (fd < 0) {
-            sym_module_set_problem(m, "%s cannot be read: %s", m->req.path, strerror(errno));
+            sym_module_set_problem(m, "%s cannot be read: %s", m->req.path,
+                                   e.sys ? strerror(e.sys) : e.msg);
             return NULL;
         }
         im = sym_image_open_fd(fd, m->req.path, &e);
@@ -138,7 +112,7 @@ static struct sym_image *open_if_matching(int fd, const char *path, const struct
     return NULL;
 }
 
-static struct sym_image *by_build_id(struct sym_module *m, const struct wanted *w)
+static struct sym_image *by_build_id(const struct sym_module *m, const struct wanted *w)
 {
     char hex[2 * SYM_BUILD_ID_MAX + 1], path[2 * SYM_BUILD_ID_MAX + 64];
     struct sym_image *im;
@@ -147,10 +121,9 @@ static struct sym_image *by_build_id(struct sym_module *m, const struct wanted *
         return NULL;
     sym_locate_hex(hex, w->id, w->id_size);
     snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
-    im = open_if_matching(sym_locate_fd(m->req.root, path), path, w);
-    if (!im && *m->req.root)
-        im = open_if_matching(sym_locate_fd("", path), path, w);
-    return im;
+    if (*m->req.root && (im = open_if_matching(open_named(m, path, NULL), path, w)))
+        return im;
+    return open_if_matching(open_own(path, 0), path, w);
 }
 
 static struct sym_image *by_debuglink(struct sym_module *m, const char *link,
@@ -173,7 +146,7 @@ static struct sym_image *by_debuglink(struct sym_module *m, const char *link,
         if (snprintf(path, sizeof path, "%s%.*s%s%s", places[i].before, folder, m->req.path,
                      places[i].below, link) >= (int)sizeof path)
             continue;
-        fd = open_for(m, path);
+        fd = open_named(m, path, NULL);
         /* A link to the file itself would be found first and add nothing. */
         if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == own.st_ino && st.st_dev == own.st_dev) {
             close(fd);
@@ -205,8 +178,47 @@ struct sym_image *sym_locate_debug(struct sym_module *m)
         return im;
     fetched = sym_debuginfod_cached(w.id, w.id_size);
     if (fetched)
-        im = open_if_matching(sym_locate_fd("", fetched), fetched, &w);
+        im = open_if_matching(open_own(fetched, NAMED_OWNED), fetched, &w);
     else
         sym_debuginfod_want(w.id, w.id_size);
     return im;
+}
+
+/* The folder of PATH with its last slash; "" when PATH is not absolute. */
+static int folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return *path == '/' && slash ? (int)(slash - path) + 1 : 0;
+}
+
+int sym_locate_dwo(const struct sym_module *m, const char *dir, const char *name)
+{
+    int folder = folder_of(m->req.path), fd = -1;
+    char path[PATH_MAX];
+
+    if (!folder || !*name) /* not a file */
+        return -1;
+    if (*name == '/')
+        return open_named(m, name, NULL);
+    if (snprintf(path, sizeof path, "%.*s%s", folder, m->req.path, name) < (int)sizeof path)
+        fd = open_named(m, path, NULL);
+    if (fd < 0 && *dir == '/' &&
+        snprintf(path, sizeof path, "%s/%s", dir, name) < (int)sizeof path)
+        fd = open_named(m, path, NULL);
+    return fd;
+}
+
+struct sym_image *sym_locate_alt(const struct sym_module *m, const char *of, const char *name,
+                                 const void *id, size_t id_size)
+{
+    struct wanted w = { id, id_size, 0, false };
+    struct sym_image *im = by_build_id(m, &w);
+    char path[PATH_MAX];
+
+    if (im || !folder_of(of) ||
+        snprintf(path, sizeof path, "%.*s%s", *name == '/' ? 0 : folder_of(of), of, name) >=
+            (int)sizeof path)
+        return im;
+    return open_if_matching(open_named(m, path, NULL), path, &w);
 }

@@ -191,5 +191,8 @@ enum sym_source sym_module_source(struct sym_module *m)
 const char *sym_module_problem(struct sym_module *m)
 {
     sym_module_file(m);
+    if ((m->file && map_was_truncated(&m->file->map)) ||
+        (m->debug && map_was_truncated(&m->debug->map)))
+        sym_module_set_problem(m, "%s was truncated while it was read", m->req.path);
     return m->problem;
 }

@@ -46,6 +46,14 @@ void sym_resolve_where(struct sym_resolve *s, uint32_t module, const char *root,
     m->ns_pid = ns_pid;
 }
 
+void sym_resolve_user(struct sym_resolve *s, uint32_t module, const struct named_user *user)
+{
+    struct sym_resolve_module *m = module_at(s, module);
+
+    if (m)
+        m->user = user;
+}
+
 void sym_resolve_file(struct sym_resolve *s, uint32_t module, int file)
 {
     struct sym_resolve_module *m = module_at(s, module);
@@ -81,7 +89,7 @@ static struct sym_resolve_module *open_module(struct sym_resolve *s, uint32_t id
         return m;
     of = &s->in->module.v[id - 1];
     m->open = sym_module_open(&(struct sym_request){
-        .path = intern_text_of(s->in, of->path), .kind = of->kind, .root = m->root,
+        .path = intern_text_of(s->in, of->path), .kind = of->kind, .root = m->root, .user = m->user,
         .build_id = of->build_id, .build_id_size = of->build_id_size, .pid = m->pid,
         .ns_pid = m->ns_pid, .file = m->file, .is_past = s->is_past, .quick = m->quick });
     return m;

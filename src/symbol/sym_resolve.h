@@ -18,6 +18,7 @@
 struct sym_resolve_module {
     struct sym_module *open; /* NULL until one of its frames is looked up */
     const char *root;        /* in the resolver's arena; NULL is "" */
+    const struct named_user *user;
     int64_t pid, ns_pid;
     int file;
     bool quick;
@@ -41,6 +42,8 @@ void sym_resolve_release(struct sym_resolve *s);
 /* Set root and pids of MODULE's process; the last call for a module wins. */
 void sym_resolve_where(struct sym_resolve *s, uint32_t module, const char *root, int64_t pid,
                        int64_t ns_pid);
+/* Open what MODULE names as USER, who must exist until the resolver is released. */
+void sym_resolve_user(struct sym_resolve *s, uint32_t module, const struct named_user *user);
 /* Use FILE for MODULE; it must stay open until the resolver is released. */
 void sym_resolve_file(struct sym_resolve *s, uint32_t module, int file);
 /* Use OPEN, already opened, for MODULE; the resolver closes it. */

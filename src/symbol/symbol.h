@@ -2,9 +2,10 @@
  *
  * A symbolizer is opened for one module of a recording and resolves any of its addresses.  A result
  * is a chain of inlined calls, outermost first.  Files are found under the target's own root, by
- * build id and debuglink, in debuginfod's cache, and checked against the build id; no other program
- * is started.  Opening does no work: files are read at the first lookup, and DWARF per compilation
- * unit.  Not thread-safe.  SPDX-License-Identifier: Apache-2.0 */
+ * build id and debuglink, in debuginfod's cache, and checked against the build id.  What a file of
+ * the target names is opened with the permissions of the target's user (base/named.h); no other
+ * program is started.  Opening does no work: files are read at the first lookup, and DWARF per
+ * compilation unit.  Not thread-safe.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_SYMBOL_SYMBOL_H
 #define FATHOM_SYMBOL_SYMBOL_H
 
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/named.h"
 #include "profile/sink.h"
 
 /* Sources of names, worst to best; reports advise the user on how to get better ones. */
@@ -43,6 +45,7 @@ struct sym_request {
     const char *path;          /* as the target saw it; "[kernel]", "[vdso]", "[jit]" ... */
     enum module_kind kind;     /* decides which symbolizers are asked */
     const char *root;          /* "/proc/PID/root" or "" (NULL is "") */
+    const struct named_user *user; /* opens what the module names; NULL: ourselves */
     const uint8_t *build_id;   /* NULL or size 0 when unknown */
     size_t build_id_size;
     int64_t pid;               /* for perf-PID.map and jitdump, 0 otherwise */
@@ -56,7 +59,7 @@ struct sym_module;
 /* Never fails: a module that cannot be read returns SYM_NONE and a problem.  R and its strings are
  * copied. */
 struct sym_module *sym_module_open(const struct sym_request *r);
-/* The same for the bytes of an ELF file, which must outlive the module. */
+/* The same for a copy of the bytes of an ELF file. */
 struct sym_module *sym_module_open_memory(const void *image, size_t size, const char *path);
 void sym_module_close(struct sym_module *m);
 /* The best kind of names this module has. */

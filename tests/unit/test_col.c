@@ -1,8 +1,10 @@
 /* test_col.c - the recorder's parsers and tables.  SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -13,7 +15,9 @@
 #include "collect/col_ring.h"
 #include "collect/col_zones.h"
 #include "collect/collect.h"
+#include "live_region.h"
 #include "perf/perf_event.h"
+#include "profile/profile.h"
 #include "test.h"
 
 /* --- events --- */
@@ -261,4 +265,89 @@ TEST(col_zones_pass_their_own_folder_to_the_command)
     CHECK(getenv("FATHOM_RECORD_DIR") == NULL);
     s.release(s.with);
     CHECK_STR(z.folder, "");
+}
+
+/* --- regions of libfathom that change while they are read --------------------------------- */
+
+static struct intern zone_ids;
+static int zone_file;
+
+static uint32_t thread_of_zone(struct region_zones *z, const struct live_header *h, uint32_t tid,
+                               const char *name)
+{
+    /* Nobody can keep the program from doing this while we read. */
+    CHECK(ftruncate(zone_file, 0) == 0);
+    return intern_thread(z->in, &(struct thread){ .process = 1, .tid = tid,
+                                                  .name = intern_cstr(z->in, name) });
+}
+
+static uint32_t process_of_zone(struct region_zones *z, const struct live_header *h)
+{
+    return intern_process(z->in, &(struct process){ .pid = h->pid });
+}
+
+/* Import what the folder of zones holds after CHANGE, and return the number of regions. */
+static uint64_t regions_after(void (*change)(int folder))
+{
+    struct col_zones z = { .into = { .in = &zone_ids, .thread = thread_of_zone,
+                                     .process = process_of_zone } };
+    struct col_source s = col_zones_source(&z);
+    struct profile *p = profile_new();
+    int folder;
+
+    intern_init(&zone_ids, profile_sink(p));
+    col_zones_open(&z);
+    folder = open(z.folder, O_RDONLY | O_DIRECTORY);
+    zone_file = openat(folder, "1.live", O_RDWR | O_CREAT, 0600);
+    CHECK_EQ(write(zone_file, live_region(), REGION_BYTES), REGION_BYTES);
+    change(folder);
+    s.finish(s.with, 0);
+    CHECK(z.folder[0] == 0); /* removed */
+    s.release(s.with);
+    close(zone_file);
+    close(folder);
+    intern_release(&zone_ids);
+    profile_free(p);
+    return z.into.regions;
+}
+
+static void nothing(int folder)
+{
+}
+
+TEST(col_zones_read_a_region_that_is_truncated_meanwhile)
+{
+    CHECK_EQ(regions_after(nothing), 1);
+}
+
+static void to_fifo(int folder)
+{
+    CHECK(mkfifoat(folder, "2.live", 0600) == 0); /* reading it would block */
+}
+
+static void to_link(int folder)
+{
+    CHECK(renameat(folder, "1.live", folder, "../1.live") == 0);
+    CHECK(symlinkat("../1.live", folder, "1.live") == 0);
+}
+
+static void to_others(int folder)
+{
+    CHECK(fchmodat(folder, "1.live", 0666, 0) == 0);
+}
+
+TEST(col_zones_ignore_files_that_are_not_regular)
+{
+    CHECK_EQ(regions_after(to_fifo), 1);
+}
+
+TEST(col_zones_ignore_links)
+{
+    setenv("TMPDIR", test_dir(), 1);
+    CHECK_EQ(regions_after(to_link), 0);
+}
+
+TEST(col_zones_ignore_files_that_every_user_can_write)
+{
+    CHECK_EQ(regions_after(to_others), 0);
 }
