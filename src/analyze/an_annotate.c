@@ -57,8 +57,7 @@ static void read_text(const struct profile *p, struct an_listing *l, struct map 
         st.st_mtime > when_s(&when)) {
         l->no_source = "the file changed after the recording";
     } else if (map_copy(disk, fd, MOST_TEXT, NULL) == 0) {
-        l->text = (const char *)disk->data;
-        l->text_size = disk->size;
+        an_listing_set_text(l, (const char *)disk->data, disk->size);
         l->no_source = "";
     }
     close(fd);

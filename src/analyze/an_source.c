@@ -1,5 +1,4 @@
-/* an_source.c - see an_source.h.  Sum the samples by stack, then walk each stack once, so the work
- * is stacks x depth, not samples x depth.
+/* an_source.c - see an_source.h.  Sum the samples by stack, then walk the tree of stacks once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/an_source.h"
 
@@ -8,7 +7,12 @@
 #include <string.h>
 
 #include "analyze/an_flat.h"
+#include "analyze/an_walk.h"
 #include "base/hash.h"
+#include "base/search.h"
+#include "profile/limits.h"
+
+enum { LINES_APART = 64 }; /* of the marks in a source text */
 
 /* Return the weight by stack id - 1; the caller frees the array. */
 static int64_t *weight_by_stack(const struct an_source_query *q)
@@ -192,7 +196,8 @@ struct builder {
     VEC(struct an_source_line) line;
     struct umap line_at;     /* line number + 1 -> index + 1 */
     struct umap inlined_at;  /* (line, function) -> index + 1 */
-    VEC(uint32_t) stamp;     /* by line index: stack that last counted it */
+    VEC(uint32_t) on_path;   /* by line index: how often it is in the stack that is visited */
+    uint32_t covered_on_path;
     struct umap instr_self;  /* (module, address) hash -> index + 1 into cost */
     VEC(int64_t) cost;
     uint32_t modules[64];    /* with cost in the covered functions */
@@ -206,7 +211,7 @@ static uint32_t line_index(struct builder *b, uint32_t line)
     if (i)
         return i - 1;
     *vec_add(&b->line) = (struct an_source_line){ .line = line };
-    vec_push(&b->stamp, 0);
+    vec_push(&b->on_path, 0);
     umap_put(&b->line_at, (uint64_t)line + 1, (uint32_t)b->line.n);
     return (uint32_t)b->line.n - 1;
 }
@@ -274,35 +279,59 @@ static void add_leaf(struct builder *b, uint32_t frame, int64_t weight)
     b->cost.v[i - 1] += weight;
 }
 
-static void add_stack(struct builder *b, uint32_t stack, int64_t weight)
+static void enter(void *with, uint32_t stack, int64_t total)
 {
-    const struct profile *p = b->p;
-    bool any = false;
+    struct builder *b = with;
+    struct profile_chain c = chain_of(b->p, b->p->stack.v[stack - 1].frame);
 
-    for (uint32_t s = stack; s; s = p->stack.v[s - 1].parent) {
-        struct profile_chain c = chain_of(p, p->stack.v[s - 1].frame);
+    for (uint32_t k = 0; k < c.n; k++) {
+        const struct location *where = &b->p->location.v[c.first + k];
+        uint32_t i;
 
-        for (uint32_t k = 0; k < c.n; k++) {
-            const struct location *where = &p->location.v[c.first + k];
-            uint32_t i;
-
-            if (!b->covered[where->function - 1])
-                continue;
-            any = true;
-            i = line_index(b, where->line);
-            if (b->stamp.v[i] == stack)
-                continue;
-            b->stamp.v[i] = stack;
-            b->line.v[i].total += weight;
-        }
+        if (!b->covered[where->function - 1])
+            continue;
+        i = line_index(b, where->line);
+        if (b->on_path.v[i]++ == 0)
+            b->line.v[i].total += total;
+        if (b->covered_on_path++ == 0)
+            b->l->total += total;
     }
-    if (any)
-        b->l->total += weight;
-    add_leaf(b, p->stack.v[stack - 1].frame, weight);
+}
+
+static void leave(void *with, uint32_t stack)
+{
+    struct builder *b = with;
+    struct profile_chain c = chain_of(b->p, b->p->stack.v[stack - 1].frame);
+
+    for (uint32_t k = 0; k < c.n; k++) {
+        const struct location *where = &b->p->location.v[c.first + k];
+
+        if (!b->covered[where->function - 1])
+            continue;
+        b->on_path.v[line_index(b, where->line)]--;
+        b->covered_on_path--;
+    }
+}
+
+static void add_stacks(struct builder *b, const int64_t *weight)
+{
+    struct an_walk w;
+
+    an_walk_init(&w, b->p);
+    for (uint32_t s = 1; s <= b->p->stack.n; s++)
+        if (weight[s - 1])
+            an_walk_add(&w, s, weight[s - 1]);
+    an_walk_run(&w, enter, leave, b);
+    an_walk_release(&w);
+    for (uint32_t s = 1; s <= b->p->stack.n; s++)
+        if (weight[s - 1])
+            add_leaf(b, b->p->stack.v[s - 1].frame, weight[s - 1]);
 }
 
 struct row { /* source position of the code from ADDRESS on */
+    uint32_t module;
     uint64_t address;
+    size_t number; /* the last one of an address counts */
     struct profile_chain chain;
 };
 struct rows {
@@ -313,29 +342,46 @@ static int by_address(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
 
-    return x->address < y->address ? -1 : x->address > y->address;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static bool holds(const struct code_bytes *code, uint32_t module, uint64_t address)
+static void keep_last_of_address(struct rows *r)
 {
-    return module == code->module && address >= code->address &&
-           address - code->address < code->size;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->v.n; i++)
+        if (i + 1 == r->v.n || r->v.v[i].module != r->v.v[i + 1].module ||
+            r->v.v[i].address != r->v.v[i + 1].address)
+            r->v.v[kept++] = r->v.v[i];
+    r->v.n = kept;
 }
 
-/* Find the rows of the line table within CODE, and every frame there with an exact address. */
-static void find_rows(struct rows *out, const struct profile *p, const struct code_bytes *code)
+/* Find the rows of the line table, and every frame with an exact address. */
+static void find_rows(struct rows *out, const struct profile *p)
 {
     for (size_t i = 0; i < p->row.n; i++)
-        if (holds(code, p->row.v[i].at.module, p->row.v[i].at.address))
-            vec_push(&out->v, ((struct row){ p->row.v[i].at.address, p->row.v[i].chain }));
+        vec_push(&out->v, ((struct row){ p->row.v[i].at.module, p->row.v[i].at.address,
+                                         out->v.n, p->row.v[i].chain }));
     for (size_t i = 0; i < p->frame.n; i++) {
         const struct frame *f = &p->frame.v[i];
 
-        if (holds(code, f->module, f->address) && !(f->flags & FRAME_RETURN))
-            vec_push(&out->v, ((struct row){ f->address, p->chain.v[i] }));
+        if (f->module && !(f->flags & FRAME_RETURN))
+            vec_push(&out->v, ((struct row){ f->module, f->address, out->v.n, p->chain.v[i] }));
     }
     if (out->v.n)
         qsort(out->v.v, out->v.n, sizeof *out->v.v, by_address);
+    keep_last_of_address(out);
+}
+
+/* The rows before ADDRESS of MODULE. */
+static size_t rows_before(const struct rows *r, uint32_t module, uint64_t address)
+{
+    return search(0, r->v.n, i, r->v.v[i].module < module || (r->v.v[i].module == module &&
+                                                              r->v.v[i].address < address));
 }
 
 static void add_instr(struct builder *b, struct profile_chain c, uint32_t module,
@@ -354,34 +400,54 @@ static void add_instr(struct builder *b, struct profile_chain c, uint32_t module
                                                 cost ? b->cost.v[cost - 1] : 0, *d };
 }
 
-static void add_code(struct builder *b, const struct code_bytes *code)
+/* Whether row number I lies in CODE. */
+static bool is_in(const struct rows *r, size_t i, const struct code_bytes *code)
 {
-    struct rows rows = { 0 };
-    struct disasm_line d;
-    size_t next = 0, at = 0;
+    return i < r->v.n && r->v.v[i].module == code->module &&
+           r->v.v[i].address - code->address < code->size;
+}
 
-    find_rows(&rows, b->p, code);
+/* Do not disassemble code that has nothing of the listing. */
+static bool has_covered(const struct builder *b, const struct rows *r, size_t first,
+                        const struct code_bytes *code)
+{
+    for (size_t i = first; is_in(r, i, code); i++)
+        if (covered_position(b, r->v.v[i].chain))
+            return true;
+    return false;
+}
+
+static void add_code(struct builder *b, const struct rows *r, const struct code_bytes *code)
+{
+    size_t first = rows_before(r, code->module, code->address), next = first, at = 0;
+    struct disasm_line d;
+
+    if (!has_covered(b, r, first, code))
+        return;
     while (disasm_one(code->bytes + at, code->size - at, code->address + at, &d)) {
-        while (next < rows.v.n && rows.v.v[next].address <= d.address)
+        while (is_in(r, next, code) && r->v.v[next].address <= d.address)
             next++;
-        if (next)
-            add_instr(b, rows.v.v[next - 1].chain, code->module, &d);
+        if (next > first)
+            add_instr(b, r->v.v[next - 1].chain, code->module, &d);
         at += d.size;
     }
-    vec_release(&rows.v);
 }
 
 static void add_all_code(struct builder *b)
 {
     const char *refusal = disasm_refusal(profile_meta(b->p, "arch"));
+    struct rows rows = { 0 };
 
     b->l->no_code = refusal;
     if (*refusal)
         return;
+    if (b->p->code.n)
+        find_rows(&rows, b->p);
     for (size_t i = 0; i < b->p->code.n; i++)
         for (size_t k = 0; k < b->n_modules; k++)
             if (b->p->code.v[i].module == b->modules[k])
-                add_code(b, &b->p->code.v[i]);
+                add_code(b, &rows, &b->p->code.v[i]);
+    vec_release(&rows.v);
     if (!b->l->instr.n)
         b->l->no_code = "the profile has no code for it";
 }
@@ -411,33 +477,61 @@ static int inlined_order(const void *a, const void *b)
     return x->self > y->self ? -1 : x->self < y->self;
 }
 
+void an_listing_set_text(struct an_listing *l, const char *text, size_t size)
+{
+    const char *end = text + size, *at = text;
+
+    l->text = text;
+    l->text_size = size;
+    l->mark.n = 0;
+    for (uint32_t line = 0; at; line++) {
+        if (line % LINES_APART == 0)
+            vec_push(&l->mark, (size_t)(at - text));
+        at = memchr(at, '\n', (size_t)(end - at));
+        at += at != NULL;
+    }
+}
+
 static void find_text(struct an_listing *l, const struct profile *p, uint32_t file)
 {
+    const struct source_text *source = NULL;
+
     for (size_t i = 0; i < p->source.n; i++)
-        if (file && p->source.v[i].file == file) {
-            l->text = p->source.v[i].text;
-            l->text_size = p->source.v[i].size;
-        }
+        if (file && p->source.v[i].file == file)
+            source = &p->source.v[i];
+    if (source)
+        an_listing_set_text(l, source->text, source->size);
     l->no_source = l->text ? ""
                    : file  ? "the profile has no source for it"
                            : "no debug information";
 }
 
+/* Length of a line of N bytes as far as it is shown, in whole characters. */
+static size_t shown_bytes(const char *s, size_t n)
+{
+    if (n <= LIMIT_LINE)
+        return n;
+    for (n = LIMIT_LINE; n > LIMIT_LINE - 4 && ((unsigned char)s[n] & 0xc0) == 0x80;)
+        n--;
+    return n;
+}
+
 const char *an_listing_text(const struct an_listing *l, uint32_t number, size_t *n)
 {
-    const char *s = l->text, *end = s + l->text_size, *stop;
+    const char *s, *end = l->text + l->text_size, *stop;
 
     *n = 0;
-    if (!s || !number)
+    if (!l->text || !number || (number - 1) / LINES_APART >= l->mark.n)
         return NULL;
-    for (uint32_t at = 1; at < number; at++) {
+    s = l->text + l->mark.v[(number - 1) / LINES_APART];
+    for (uint32_t skip = (number - 1) % LINES_APART; skip; skip--) {
         stop = memchr(s, '\n', (size_t)(end - s));
         if (!stop)
             return NULL;
         s = stop + 1;
     }
     stop = memchr(s, '\n', (size_t)(end - s));
-    *n = (size_t)((stop ? stop : end) - s);
+    *n = shown_bytes(s, (size_t)((stop ? stop : end) - s));
     return s;
 }
 
@@ -485,9 +579,7 @@ void an_listing_build(struct an_listing *l, const struct an_source_query *q, uin
                               .file = profile_string(q->profile, f->file),
                               .module = an_module_name(q->profile, f->module) };
     cover(&b, function, whole_file);
-    for (uint32_t s = 1; s <= q->profile->stack.n; s++)
-        if (w[s - 1])
-            add_stack(&b, s, w[s - 1]);
+    add_stacks(&b, w);
     add_all_code(&b);
     if (b.line.n)
         qsort(b.line.v, b.line.n, sizeof *b.line.v, line_order);
@@ -499,7 +591,7 @@ void an_listing_build(struct an_listing *l, const struct an_source_query *q, uin
     umap_release(&b.line_at);
     umap_release(&b.inlined_at);
     umap_release(&b.instr_self);
-    vec_release(&b.stamp);
+    vec_release(&b.on_path);
     vec_release(&b.cost);
     free(b.covered);
     free(w);
@@ -510,4 +602,5 @@ void an_listing_release(struct an_listing *l)
     vec_release(&l->line);
     vec_release(&l->inlined);
     vec_release(&l->instr);
+    vec_release(&l->mark);
 }

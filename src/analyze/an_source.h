@@ -43,6 +43,7 @@ struct an_listing {
     const char *no_source;            /* why there is no source text, or "" */
     const char *text;                 /* source text of the whole file, or NULL */
     size_t text_size;
+    VEC(size_t) mark;                 /* where some of its lines begin */
 };
 
 struct an_source_query {
@@ -65,7 +66,9 @@ size_t an_source_like(const struct an_source_query *q, const char *pattern, uint
 size_t an_source_of_file(const struct an_source_query *q, const char *path, uint32_t *functions,
                          size_t most);
 
-/* Return line NUMBER of the file, *N bytes; NULL when unknown. */
+/* TEXT must stay valid as long as the listing. */
+void an_listing_set_text(struct an_listing *l, const char *text, size_t size);
+/* Return line NUMBER of the file, *N bytes, at most LIMIT_LINE; NULL when unknown. */
 const char *an_listing_text(const struct an_listing *l, uint32_t number, size_t *n);
 
 /* Build the listing of FUNCTION and all functions of the same name in its file, or with WHOLE_FILE,

@@ -4,16 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct step { /* a frame of a stack, outermost first */
+#include "analyze/an_walk.h"
+#include "profile/limits.h"
+
+struct step { /* a function of a stack */
     uint32_t label, line, module;
 };
 
 struct builder {
     struct edges *g;
     const struct profile *p;
-    VEC(struct step) step;
-    VEC(size_t) seen_function, seen_call; /* last sample added, + 1 */
-    size_t sample;
+    VEC(uint32_t) up;            /* scratch: stacks from a leaf to its callers */
+    VEC(struct step) path;       /* of the stack that is visited, outermost first */
+    VEC(uint32_t) path_call;     /* by position in the path: the call that leads there, + 1 */
+    uint32_t *on_path_function;  /* by label - 1: how often it is on the path */
+    uint32_t *on_path_call;      /* by call */
+    uint32_t metric;             /* of this walk; 0 counts samples */
 };
 
 #define zero_to(x, count)                                                                  \
@@ -26,38 +32,31 @@ struct builder {
         }                                                                                  \
     } while (0)
 
-static void add_frame_steps(struct builder *b, uint32_t frame)
+static struct step step_of(struct builder *b, uint32_t frame, uint32_t i)
 {
     struct edges *g = b->g;
     struct profile_chain names = g->labels.symbols.frame.v[frame - 1];
     struct profile_chain lines = b->p->chain.v[frame - 1];
+    uint32_t symbol = g->labels.symbols.chain.v[names.first + i];
 
-    /* Innermost first: the whole stack is reversed at the end. */
-    for (uint32_t i = names.n; i--;) {
-        uint32_t symbol = g->labels.symbols.chain.v[names.first + i];
-        uint32_t line = lines.n == names.n ? b->p->location.v[lines.first + i].line : 0;
-
-        vec_push(&b->step, ((struct step){ an_labels_of(&g->labels, symbol), line,
-                                           b->p->frame.v[frame - 1].module }));
-    }
+    return (struct step){ an_labels_of(&g->labels, symbol),
+                          lines.n == names.n ? b->p->location.v[lines.first + i].line : 0,
+                          b->p->frame.v[frame - 1].module };
 }
 
-static void read_stack(struct builder *b, uint32_t stack)
+static uint32_t steps_in(const struct builder *b, uint32_t frame)
 {
-    vec_clear(&b->step);
-    for (uint32_t s = stack; s; s = b->p->stack.v[s - 1].parent)
-        add_frame_steps(b, b->p->stack.v[s - 1].frame);
-    for (size_t i = 0, j = b->step.n; i + 1 < j; i++) {
-        struct step swap = b->step.v[--j];
-
-        b->step.v[j] = b->step.v[i];
-        b->step.v[i] = swap;
-    }
-    zero_to(&b->g->function, an_labels_count(&b->g->labels) * b->g->n_values);
-    zero_to(&b->g->function_count, an_labels_count(&b->g->labels));
-    zero_to(&b->g->module, an_labels_count(&b->g->labels));
-    zero_to(&b->seen_function, an_labels_count(&b->g->labels));
+    return b->g->labels.symbols.frame.v[frame - 1].n;
 }
+
+static struct step last_step(struct builder *b, uint32_t stack)
+{
+    uint32_t frame = b->p->stack.v[stack - 1].frame;
+
+    return step_of(b, frame, steps_in(b, frame) - 1);
+}
+
+/* --- definitions, in the order of the samples ------------------------------------------- */
 
 static uint32_t self_at(struct edges *g, const struct step *s)
 {
@@ -67,7 +66,6 @@ static uint32_t self_at(struct edges *g, const struct step *s)
     if (at)
         return at - 1;
     vec_push(&g->self, ((struct edges_self){ s->label, s->line }));
-    zero_to(&g->self_value, g->self.n * g->n_values);
     umap_put(&g->self_of, key, (uint32_t)g->self.n);
     return (uint32_t)g->self.n - 1;
 }
@@ -82,73 +80,202 @@ static uint32_t call_at(struct builder *b, const struct step *from, const struct
     if (at)
         return at - 1;
     vec_push(&g->call, ((struct edges_call){ from->label, to->label, from->line }));
-    vec_push(&g->call_count, 0);
-    zero_to(&g->call_value, g->call.n * g->n_values);
-    zero_to(&b->seen_call, g->call.n);
     umap_put(&g->call_of, key, (uint32_t)g->call.n);
     return (uint32_t)g->call.n - 1;
 }
 
-static void add_call(struct builder *b, size_t i, const struct profile_sample *m)
+static void define_stack(struct builder *b, uint32_t stack)
 {
-    uint32_t at = call_at(b, &b->step.v[i - 1], &b->step.v[i]);
-    struct edges_value *v = &b->g->call_value.v[at * b->g->n_values + m->metric - 1];
+    uint32_t parent = b->p->stack.v[stack - 1].parent, frame = b->p->stack.v[stack - 1].frame;
+    struct step from = parent ? last_step(b, parent) : (struct step){ 0 };
 
-    if (i + 1 == b->step.n)
-        v->self += m->weight;
-    if (b->seen_call.v[at] == b->sample)
-        return;
-    b->seen_call.v[at] = b->sample;
-    v->total += m->weight;
-    b->g->call_count.v[at] += m->count;
-}
+    for (uint32_t i = 0; i < steps_in(b, frame); i++) {
+        struct step to = step_of(b, frame, i);
 
-static void add_function(struct builder *b, const struct step *s, const struct profile_sample *m)
-{
-    struct edges *g = b->g;
-
-    if (!g->module.v[s->label - 1])
-        g->module.v[s->label - 1] = s->module;
-    if (b->seen_function.v[s->label - 1] == b->sample)
-        return;
-    b->seen_function.v[s->label - 1] = b->sample;
-    g->function.v[(s->label - 1) * g->n_values + m->metric - 1].total += m->weight;
-    g->function_count.v[s->label - 1] += m->count;
-}
-
-static void add_sample(struct builder *b, const struct profile_sample *m)
-{
-    struct edges *g = b->g;
-    const struct step *leaf;
-    uint32_t self;
-
-    b->sample++;
-    read_stack(b, m->stack);
-    if (!b->step.n)
-        return;
-    leaf = &b->step.v[b->step.n - 1];
-    self = self_at(g, leaf);
-    for (size_t i = 0; i < b->step.n; i++) {
-        add_function(b, &b->step.v[i], m);
-        if (i)
-            add_call(b, i, m);
+        zero_to(&b->g->module, an_labels_count(&b->g->labels));
+        if (!b->g->module.v[to.label - 1])
+            b->g->module.v[to.label - 1] = to.module;
+        if (from.label)
+            call_at(b, &from, &to);
+        from = to;
     }
-    g->self_value.v[self * g->n_values + m->metric - 1] += m->weight;
-    g->function.v[(leaf->label - 1) * g->n_values + m->metric - 1].self += m->weight;
 }
 
-void edges_build(struct edges *g, const struct profile *p)
+static void define_all(struct builder *b)
+{
+    const struct profile *p = b->p;
+    unsigned char *known = mem_zalloc(p->stack.n + 1);
+
+    known[0] = 1;
+    for (size_t i = 0; i < p->sample.n; i++) {
+        uint32_t stack = p->sample.v[i].stack;
+        struct step leaf;
+
+        if (!stack)
+            continue;
+        for (uint32_t s = stack; !known[s]; s = p->stack.v[s - 1].parent) {
+            known[s] = 1;
+            vec_push(&b->up, s);
+        }
+        while (b->up.n)
+            define_stack(b, b->up.v[--b->up.n]);
+        leaf = last_step(b, stack);
+        self_at(b->g, &leaf);
+    }
+    free(known);
+}
+
+/* --- sums ------------------------------------------------------------------------------- */
+
+static void enter_step(struct builder *b, const struct step *to, int64_t total)
+{
+    struct edges *g = b->g;
+    struct step *from = b->path.n ? &b->path.v[b->path.n - 1] : NULL;
+    uint32_t call = from ? call_at(b, from, to) + 1 : 0;
+    bool new_call = call && b->on_path_call[call - 1]++ == 0;
+
+    if (b->on_path_function[to->label - 1]++ == 0) {
+        if (b->metric)
+            g->function.v[(to->label - 1) * g->n_values + b->metric - 1].total += total;
+        else
+            g->function_count.v[to->label - 1] += (uint64_t)total;
+    }
+    if (new_call && b->metric)
+        g->call_value.v[(call - 1) * g->n_values + b->metric - 1].total += total;
+    else if (new_call)
+        g->call_count.v[call - 1] += (uint64_t)total;
+    vec_push(&b->path, *to);
+    vec_push(&b->path_call, call);
+}
+
+static void enter(void *with, uint32_t stack, int64_t total)
+{
+    struct builder *b = with;
+    uint32_t frame = b->p->stack.v[stack - 1].frame;
+
+    for (uint32_t i = 0; i < steps_in(b, frame); i++) {
+        struct step to = step_of(b, frame, i);
+
+        enter_step(b, &to, total);
+    }
+}
+
+static void leave(void *with, uint32_t stack)
+{
+    struct builder *b = with;
+
+    for (uint32_t i = steps_in(b, b->p->stack.v[stack - 1].frame); i--;) {
+        uint32_t call = b->path_call.v[--b->path_call.n];
+
+        b->on_path_function[b->path.v[--b->path.n].label - 1]--;
+        if (call)
+            b->on_path_call[call - 1]--;
+    }
+}
+
+/* The call that ends in the innermost function of STACK, + 1; 0 if nothing calls it. */
+static uint32_t call_of_leaf(struct builder *b, uint32_t stack, const struct step *leaf)
+{
+    const struct profile_node *n = &b->p->stack.v[stack - 1];
+    uint32_t steps = steps_in(b, n->frame);
+    struct step from;
+
+    if (steps < 2 && !n->parent)
+        return 0;
+    from = steps > 1 ? step_of(b, n->frame, steps - 2) : last_step(b, n->parent);
+    return call_at(b, &from, leaf) + 1;
+}
+
+static void add_self(struct builder *b, const struct profile_sample *m)
+{
+    struct edges *g = b->g;
+    struct step leaf = last_step(b, m->stack);
+    uint32_t call = call_of_leaf(b, m->stack, &leaf);
+    size_t k = m->metric - 1;
+
+    g->self_value.v[self_at(g, &leaf) * g->n_values + k] += m->weight;
+    g->function.v[(leaf.label - 1) * g->n_values + k].self += m->weight;
+    if (call)
+        g->call_value.v[(call - 1) * g->n_values + k].self += m->weight;
+}
+
+/* Sum what leads to each function and call, of one metric or of the counts of all.  A count that
+ * exceeds 63 bits is cut. */
+static void add_totals(struct builder *b, struct an_walk *w)
+{
+    const struct profile *p = b->p;
+    bool any = false;
+    int64_t room = INT64_MAX;
+
+    for (size_t i = 0; i < p->sample.n; i++) {
+        const struct profile_sample *m = &p->sample.v[i];
+        int64_t x = m->weight;
+
+        if (!m->stack || (b->metric && m->metric != b->metric))
+            continue;
+        if (!b->metric) {
+            x = m->count < (uint64_t)room ? (int64_t)m->count : room;
+            room -= x;
+        }
+        an_walk_add(w, m->stack, x);
+        any = true;
+    }
+    if (any)
+        an_walk_run(w, enter, leave, b);
+}
+
+static int make_room(struct edges *g, struct err *e)
+{
+    size_t labels = an_labels_count(&g->labels);
+
+    if ((labels + g->call.n + g->self.n) * g->n_values > LIMIT_CELLS) {
+        err_set(e, ERR_LIMIT, "the profile has too many metrics (%zu) for its %zu calls",
+                g->n_values, g->call.n);
+        err_hint(e, "choose one with -m");
+        return -1;
+    }
+    zero_to(&g->module, labels);
+    zero_to(&g->function, labels * g->n_values);
+    zero_to(&g->function_count, labels);
+    zero_to(&g->self_value, g->self.n * g->n_values);
+    zero_to(&g->call_value, g->call.n * g->n_values);
+    zero_to(&g->call_count, g->call.n);
+    return 0;
+}
+
+static void add_up(struct builder *b)
+{
+    struct an_walk w;
+
+    b->on_path_function = mem_zalloc((b->g->function_count.n + 1) * sizeof *b->on_path_function);
+    b->on_path_call = mem_zalloc((b->g->call.n + 1) * sizeof *b->on_path_call);
+    for (size_t i = 0; i < b->p->sample.n; i++)
+        if (b->p->sample.v[i].stack)
+            add_self(b, &b->p->sample.v[i]);
+    an_walk_init(&w, b->p);
+    for (b->metric = 0; b->metric <= b->g->n_values; b->metric++)
+        add_totals(b, &w);
+    an_walk_release(&w);
+    free(b->on_path_function);
+    free(b->on_path_call);
+}
+
+int edges_build(struct edges *g, const struct profile *p, struct err *e)
 {
     struct builder b = { .g = g, .p = p };
+    int rc;
 
     memset(g, 0, sizeof *g);
     an_labels_init(&g->labels, p);
     g->n_values = p->metric.n;
-    for (size_t i = 0; i < p->sample.n; i++)
-        add_sample(&b, &p->sample.v[i]);
-    vec_release(&b.step);
-    vec_release(&b.seen_function);
-    vec_release(&b.seen_call);
+    define_all(&b);
+    rc = make_room(g, e);
+    if (rc == 0)
+        add_up(&b);
+    vec_release(&b.up);
+    vec_release(&b.path);
+    vec_release(&b.path_call);
+    return rc;
 }
 
 void edges_release(struct edges *g)

@@ -33,7 +33,8 @@ struct edges {
     struct umap self_of, call_of;
 };
 
-void edges_build(struct edges *g, const struct profile *p);
+/* Fails if the calls have more values than LIMIT_CELLS; release G even then. */
+int edges_build(struct edges *g, const struct profile *p, struct err *e);
 void edges_release(struct edges *g);
 /* Return the labels sorted by name, file and line, so that output does not depend on the order of
  * samples: an array of an_labels_count() labels, which the caller frees. */

@@ -20,6 +20,33 @@ struct writer {
     uint32_t *order; /* of labels */
 };
 
+static int by_line(const void *a, const void *b, void *edges)
+{
+    const struct edges_self *self = ((const struct edges *)edges)->self.v;
+    uint32_t x = self[*(const uint32_t *)a].line, y = self[*(const uint32_t *)b].line;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Each label has a line once, so the order is unique. */
+static void chain_lines(struct writer *w)
+{
+    size_t n = w->g.self.n;
+    uint32_t *order = mem_alloc(n * sizeof *order);
+
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    if (n)
+        qsort_r(order, n, sizeof *order, by_line, &w->g);
+    for (size_t k = n; k--;) {
+        uint32_t *first = &w->first_self.v[w->g.self.v[order[k]].label - 1];
+
+        w->next_self.v[order[k]] = *first;
+        *first = order[k] + 1;
+    }
+    free(order);
+}
+
 /* Chain the lines of each label in ascending order, and its calls in the order of names. */
 static void build_chains(struct writer *w)
 {
@@ -32,14 +59,7 @@ static void build_chains(struct writer *w)
     vec_reserve(&w->next_call, w->g.call.n + 1);
     memset(w->first_self.v, 0, (labels + 1) * sizeof *w->first_self.v);
     memset(w->first_call.v, 0, (labels + 1) * sizeof *w->first_call.v);
-    for (uint32_t i = 0; i < w->g.self.n; i++) {
-        uint32_t *at = &w->first_self.v[w->g.self.v[i].label - 1];
-
-        while (*at && w->g.self.v[*at - 1].line < w->g.self.v[i].line)
-            at = &w->next_self.v[*at - 1];
-        w->next_self.v[i] = *at;
-        *at = i + 1;
-    }
+    chain_lines(w);
     for (size_t k = w->g.call.n; k--;) {
         uint32_t *first = &w->first_call.v[w->g.call.v[calls[k]].caller - 1];
 
@@ -154,24 +174,31 @@ static void put_function(struct writer *w, uint32_t label)
         put_call(w, i - 1);
 }
 
+static void put_graph(struct writer *w)
+{
+    w->order = edges_order(&w->g);
+    build_chains(w);
+    put_head(w);
+    for (uint32_t i = 0; i < an_labels_count(&w->g.labels); i++)
+        put_function(w, w->order[i]);
+    free(w->order);
+}
+
 static int callgrind_write(const struct an_view *v, const struct export_options *o, struct out *out,
                            struct err *e)
 {
     const struct profile *p = v->profile;
     struct writer w = { .p = p, .out = out };
+    int rc;
 
     if (!p->metric.n)
         return err_set(e, ERR_MISSING, "the profile has no costs");
     intern_init(&w.files, &w.nowhere);
     intern_init(&w.objects, &w.nowhere);
     intern_init(&w.names, &w.nowhere);
-    edges_build(&w.g, p);
-    w.order = edges_order(&w.g);
-    build_chains(&w);
-    put_head(&w);
-    for (uint32_t i = 0; i < an_labels_count(&w.g.labels); i++)
-        put_function(&w, w.order[i]);
-    free(w.order);
+    rc = edges_build(&w.g, p, e);
+    if (rc == 0)
+        put_graph(&w);
     edges_release(&w.g);
     intern_release(&w.files);
     intern_release(&w.objects);
@@ -180,7 +207,7 @@ static int callgrind_write(const struct an_view *v, const struct export_options 
     vec_release(&w.next_self);
     vec_release(&w.first_call);
     vec_release(&w.next_call);
-    return 0;
+    return rc;
 }
 
 static int import(const struct import_input *in, struct sink *out, struct err *e)

@@ -111,6 +111,7 @@ static int csv_write(const struct an_view *v, const struct export_options *opt, 
     struct an_symbols symbols;
     struct an_tree tree;
     struct rows rows;
+    const int64_t *value;
 
     an_symbols_init(&symbols, p);
     an_tree_build(&tree, &symbols, NULL);
@@ -121,9 +122,10 @@ static int csv_write(const struct an_view *v, const struct export_options *opt, 
         put_stack(&tree, &symbols, rows.row.v[i].stack, o);
         if (p->tag.n)
             put_tags(p, rows.row.v[i].tags, o);
+        value = rows_values(&rows, i);
         for (size_t k = 0; k < p->metric.n; k++) {
             out_char(o, ',');
-            out_i64(o, rows.value.v[i * rows.columns + k]);
+            out_i64(o, value[k]);
         }
         out_str(o, "\r\n");
     }

@@ -156,13 +156,15 @@ static void write_sample(struct writer *w, size_t row)
 {
     const struct row *r = &w->rows.row.v[row];
     size_t at = pb_begin(&w->b, PPROF_SAMPLE), list = pb_begin(&w->b, PPROF_SAMPLE_LOCATION);
+    const int64_t *value;
 
     for (uint32_t s = r->stack; s; s = w->p->stack.v[s - 1].parent)
         buf_uleb(&w->b, location_of(w, w->p->stack.v[s - 1].frame));
     pb_end(&w->b, list);
     list = pb_begin(&w->b, PPROF_SAMPLE_VALUE);
+    value = rows_values(&w->rows, row);
     for (size_t i = 0; i < w->rows.columns; i++)
-        buf_uleb(&w->b, (uint64_t)w->rows.value.v[row * w->rows.columns + i]);
+        buf_uleb(&w->b, (uint64_t)value[i]);
     pb_end(&w->b, list);
     if (r->thread)
         labels(w, r->thread);
@@ -283,12 +285,19 @@ static void write_mappings(struct writer *w)
 static void main_mapping(struct writer *w)
 {
     const struct profile *p = w->p;
+    struct sink nowhere = { 0 };
+    struct intern names; /* of processes */
+    size_t n;
 
-    for (uint32_t i = 1; i <= p->module.n; i++)
-        for (size_t k = 0; k < p->process.n && !w->mappings.n; k++)
-            if (p->module.v[i - 1].kind == MODULE_FILE &&
-                strcmp(an_module_name(p, i), profile_string(p, p->process.v[k].name)) == 0)
-                mapping_of(w, i);
+    intern_init(&names, &nowhere);
+    for (size_t i = 0; i < p->process.n; i++)
+        intern_cstr(&names, profile_string(p, p->process.v[i].name));
+    n = names.string.n;
+    for (uint32_t i = 1; i <= p->module.n && !w->mappings.n; i++)
+        if (p->module.v[i - 1].kind == MODULE_FILE && *an_module_name(p, i) &&
+            intern_cstr(&names, an_module_name(p, i)) <= n)
+            mapping_of(w, i);
+    intern_release(&names);
 }
 
 static void write_facts(struct writer *w)

@@ -247,34 +247,41 @@ static void chain_callers(struct writer *w, const uint32_t *order)
     free(calls);
 }
 
+static void put_graph(struct writer *w)
+{
+    uint32_t *order = edges_order(&w->g);
+
+    chain_callers(w, order);
+    marshal_dict(&w->b);
+    for (uint32_t i = 0; i < an_labels_count(&w->g.labels); i++)
+        put_function(w, order[i]);
+    marshal_dict_end(&w->b);
+    free(order);
+}
+
 static int pstats_write(const struct an_view *v, const struct export_options *o, struct out *out,
                         struct err *e)
 {
     const struct profile *p = v->profile;
     uint32_t metric = export_metric(v, e);
     struct writer w = { .metric = metric - 1, .calls = profile_find_metric(p, "calls") };
-    uint32_t *order;
-    bool empty;
+    int rc;
 
     if (!metric)
         return -1;
     w.scale = strcmp(profile_string(p, p->metric.v[metric - 1].unit), "ns") == 0 ? 1e9 : 1;
-    edges_build(&w.g, p);
-    order = edges_order(&w.g);
-    chain_callers(&w, order);
-    marshal_dict(&w.b);
-    for (uint32_t i = 0; i < an_labels_count(&w.g.labels); i++)
-        put_function(&w, order[i]);
-    free(order);
-    marshal_dict_end(&w.b);
-    empty = w.b.n <= EMPTY_DICT;
-    out_add(out, w.b.data, w.b.n);
+    rc = edges_build(&w.g, p, e);
+    if (rc == 0) {
+        put_graph(&w);
+        out_add(out, w.b.data, w.b.n);
+        if (w.b.n <= EMPTY_DICT)
+            rc = err_set(e, ERR_MISSING, "no function has a cost; pstats rejects empty files");
+    }
     buf_release(&w.b);
     edges_release(&w.g);
     vec_release(&w.first);
     vec_release(&w.next);
-    return empty ? err_set(e, ERR_MISSING, "no function has a cost; pstats rejects empty files")
-                 : 0;
+    return rc;
 }
 
 const struct format format_pstats = {

@@ -32,6 +32,7 @@ struct reader {
     struct umap module_of, function_of, frame_of;   /* by the file's ids */
     VEC(struct owner) thread;
     struct index threads;
+    struct index processes; /* by pid and name: the first thread of each */
     VEC(uint64_t) stack; /* scratch: frame ids, leaf first */
     uint64_t default_type, period, period_type, duration, comment, samples;
     uint32_t n_frames;
@@ -334,13 +335,17 @@ static void read_label(struct reader *r, struct cursor c, struct owner *to, uint
             .value = string ? 0 : (int64_t)number, .unit = string ? 0 : string_of(r, unit) });
 }
 
-static uint32_t process_of(struct reader *r, const struct owner *l)
+/* ID of the process of L, which NEXT is if there is none yet. */
+static uint32_t process_of(struct reader *r, const struct owner *l, uint32_t next)
 {
-    for (size_t i = 0; i < r->thread.n; i++) {
-        if (r->thread.v[i].pid == l->pid && r->thread.v[i].process == l->process)
-            return (uint32_t)i + 1;
-    }
-    return 0;
+    uint64_t h = hash_pair((uint64_t)l->pid, l->process);
+
+    for (uint32_t at = index_first(&r->processes, h), id;
+         (id = index_id(&r->processes, h, &at));)
+        if (r->thread.v[id - 1].pid == l->pid && r->thread.v[id - 1].process == l->process)
+            return id;
+    index_add(&r->processes, h, next);
+    return next;
 }
 
 /* Define a process for every thread, so that both have the same ids; it is unused if an earlier
@@ -356,11 +361,11 @@ static uint32_t thread_of(struct reader *r, const struct owner *l)
     for (uint32_t at = index_first(&r->threads, h), id; (id = index_id(&r->threads, h, &at));)
         if (memcmp(&r->thread.v[id - 1], l, sizeof *l) == 0)
             return id;
-    process = process_of(r, l);
+    process = process_of(r, l, (uint32_t)r->thread.n + 1);
     intern_process(&r->in, &(struct process){ .pid = l->pid, .name = string_of(r, l->process) });
     vec_push(&r->thread, *l);
     index_add(&r->threads, h, (uint32_t)r->thread.n);
-    intern_thread(&r->in, &(struct thread){ .process = process ? process : (uint32_t)r->thread.n,
+    intern_thread(&r->in, &(struct thread){ .process = process,
                                             .name = string_of(r, l->thread), .tid = l->tid });
     return (uint32_t)r->thread.n;
 }
@@ -475,6 +480,7 @@ int pprof_import(const struct import_input *in, struct sink *out, struct err *e)
     umap_release(&r.frame_of);
     vec_release(&r.thread);
     index_release(&r.threads);
+    index_release(&r.processes);
     vec_release(&r.stack);
     return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
 }

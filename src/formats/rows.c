@@ -14,30 +14,61 @@ static size_t row_of(struct rows *r, struct row key)
             return id - 1;
     vec_push(&r->row, key);
     index_add(&r->index_, h, (uint32_t)r->row.n);
-    vec_reserve(&r->value, r->row.n * r->columns);
-    memset(r->value.v + (r->row.n - 1) * r->columns, 0, r->columns * sizeof *r->value.v);
     return r->row.n - 1;
+}
+
+/* Sort the samples by row; OF is the row of each. */
+static void sort_samples(struct rows *r, const uint32_t *of)
+{
+    size_t n = r->p_->sample.n, *at = mem_zalloc((r->row.n + 2) * sizeof *at);
+
+    r->sample_ = mem_alloc(n * sizeof *r->sample_);
+    for (size_t i = 0; i < n; i++)
+        at[of[i] + 2]++;
+    for (size_t row = 2; row < r->row.n + 2; row++)
+        at[row] += at[row - 1];
+    for (size_t i = 0; i < n; i++)
+        r->sample_[at[of[i] + 1]++] = (uint32_t)i;
+    r->first_ = at;
 }
 
 void rows_build(struct rows *r, const struct profile *p, struct rows_options o)
 {
+    uint32_t *of = mem_alloc(p->sample.n * sizeof *of);
+
     memset(r, 0, sizeof *r);
+    r->p_ = p;
+    r->counts_ = o.counts;
     r->columns = p->metric.n + o.counts;
+    r->value_ = mem_alloc(r->columns * sizeof *r->value_);
     for (size_t i = 0; i < p->sample.n; i++) {
         const struct profile_sample *m = &p->sample.v[i];
         uint32_t stack = m->stack && o.as ? o.as[m->stack - 1] : m->stack;
-        size_t row = row_of(r, (struct row){ stack, m->thread, m->tags });
-        int64_t *v = r->value.v + row * r->columns;
 
-        v[m->metric - 1 + o.counts] += m->weight;
-        if (o.counts && m->metric == 1)
-            v[0] += (int64_t)m->count;
+        of[i] = (uint32_t)row_of(r, (struct row){ stack, m->thread, m->tags });
     }
+    sort_samples(r, of);
+    free(of);
+}
+
+const int64_t *rows_values(struct rows *r, size_t row)
+{
+    memset(r->value_, 0, r->columns * sizeof *r->value_);
+    for (size_t i = r->first_[row]; i < r->first_[row + 1]; i++) {
+        const struct profile_sample *m = &r->p_->sample.v[r->sample_[i]];
+
+        r->value_[m->metric - 1 + r->counts_] += m->weight;
+        if (r->counts_ && m->metric == 1)
+            r->value_[0] += (int64_t)m->count;
+    }
+    return r->value_;
 }
 
 void rows_release(struct rows *r)
 {
     vec_release(&r->row);
-    vec_release(&r->value);
+    free(r->sample_);
+    free(r->first_);
+    free(r->value_);
     index_release(&r->index_);
 }

@@ -15,8 +15,13 @@ struct row {
 
 struct rows {
     VEC(struct row) row; /* in the order of first samples */
-    VEC(int64_t) value;  /* row * columns */
     size_t columns;
+    /* Most rows have samples of one metric, so the values of one row at a time are stored. */
+    const struct profile *p_;
+    bool counts_;
+    uint32_t *sample_; /* numbers of samples, row by row */
+    size_t *first_;    /* by row: index of its first sample; one more at the end */
+    int64_t *value_;
     struct index index_;
 };
 
@@ -25,6 +30,8 @@ struct rows_options {
     const uint32_t *as; /* stack id - 1 -> key; stacks with equal keys are one; NULL: the id */
 };
 void rows_build(struct rows *r, const struct profile *p, struct rows_options o);
+/* The columns of row number ROW, valid until the next call. */
+const int64_t *rows_values(struct rows *r, size_t row);
 void rows_release(struct rows *r);
 
 #endif

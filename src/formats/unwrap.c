@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "base/mem.h"
+#include "profile/limits.h"
 
 enum { STEP = 1 << 16, MAX_RATIO = 400 };
 static const size_t always_fine = 64u << 20;
@@ -27,7 +28,8 @@ bool unwrap_needed(const unsigned char *data, size_t size)
 
 static int check_growth(size_t size, size_t unpacked, struct err *e)
 {
-    if (unpacked <= always_fine || unpacked / MAX_RATIO <= size)
+    if (unpacked <= always_fine ||
+        (unpacked / MAX_RATIO <= size && unpacked - size <= LIMIT_UNPACKED))
         return 0;
     return err_set(e, ERR_LIMIT, "%zu compressed bytes expand to more than %zu",
                    size, unpacked);

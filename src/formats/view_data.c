@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 const char *const view_column_names[VIEW_COLUMNS] = {
     [VIEW_STRINGS] = "strings",
     [VIEW_SYMBOL_KIND] = "symbol.kind",
@@ -156,31 +158,80 @@ struct sum { /* of the samples of a group at a node */
     uint64_t count;
 };
 
-struct grouped { /* samples in order of their group */
-    uint32_t *sample;
-    size_t *first; /* by group; one more at the end */
-    size_t n;      /* groups */
+struct group { /* samples of a metric, a thread and a set of tags */
+    uint64_t key;
+    size_t n;
 };
 
-static size_t group_of(const struct build *b, const struct profile_sample *m)
+struct grouped { /* samples in order of their group */
+    VEC(struct group) group; /* only those with samples, sorted by key */
+    uint32_t *sample;
+    size_t *first; /* by group: index of its first sample; one more at the end */
+};
+
+static uint64_t group_of(const struct build *b, const struct profile_sample *m)
 {
-    return ((m->metric - 1) * (b->p->thread.n + 1) + m->thread) * (b->v->tags.shown.n + 1) +
+    return ((m->metric - 1) * (uint64_t)(b->p->thread.n + 1) + m->thread) *
+               (b->v->tags.shown.n + 1) +
            b->v->tags.number[m->tags];
+}
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = ((const struct group *)a)->key, y = ((const struct group *)b)->key;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Count the samples of each group; OF gets the number of the group of each sample. */
+static void find_groups(const struct build *b, struct grouped *g, uint32_t *of)
+{
+    struct umap known = { 0 };
+    uint64_t last = UINT64_MAX;
+    uint32_t at = 0;
+
+    for (size_t i = 0; i < b->p->sample.n; i++) {
+        uint64_t key = group_of(b, &b->p->sample.v[i]);
+
+        if (key != last)
+            at = umap_find(&known, key);
+        if (!at) {
+            vec_push(&g->group, ((struct group){ .key = key }));
+            umap_put(&known, key, at = (uint32_t)g->group.n);
+        }
+        last = key;
+        g->group.v[at - 1].n++;
+        of[i] = at - 1;
+    }
+    umap_release(&known);
 }
 
 static struct grouped group_samples(const struct build *b)
 {
     const struct profile *p = b->p;
-    struct grouped g = { .n = p->metric.n * (p->thread.n + 1) * (b->v->tags.shown.n + 1) };
+    struct grouped g = { .sample = mem_alloc(p->sample.n * sizeof *g.sample) };
+    uint32_t *of = mem_alloc(p->sample.n * sizeof *of);
+    uint64_t *key;
+    size_t *at, n;
 
-    g.first = mem_zalloc((g.n + 2) * sizeof *g.first);
-    g.sample = mem_alloc(p->sample.n * sizeof *g.sample);
+    find_groups(b, &g, of);
+    n = g.group.n;
+    key = mem_alloc(n * sizeof *key); /* in the order of first samples */
+    at = mem_alloc(n * sizeof *at);   /* in the same order: where the next sample goes */
+    g.first = mem_zalloc((n + 1) * sizeof *g.first);
+    for (size_t i = 0; i < n; i++)
+        key[i] = g.group.v[i].key;
+    if (n)
+        qsort(g.group.v, n, sizeof *g.group.v, by_key);
+    for (size_t i = 0; i < n; i++)
+        g.first[i + 1] = g.first[i] + g.group.v[i].n;
+    for (size_t i = 0; i < n; i++)
+        at[i] = g.first[search(0, n, k, g.group.v[k].key < key[i])];
     for (size_t i = 0; i < p->sample.n; i++)
-        g.first[group_of(b, &p->sample.v[i]) + 2]++;
-    for (size_t i = 2; i < g.n + 2; i++)
-        g.first[i] += g.first[i - 1];
-    for (size_t i = 0; i < p->sample.n; i++)
-        g.sample[g.first[group_of(b, &p->sample.v[i]) + 1]++] = (uint32_t)i;
+        g.sample[at[of[i]]++] = (uint32_t)i;
+    free(key);
+    free(at);
+    free(of);
     return g;
 }
 
@@ -244,12 +295,9 @@ static void put_weights(struct build *b)
     uint32_t *place = mem_zalloc(b->v->n_nodes * sizeof *place);
     struct sum *sum = mem_alloc(b->p->sample.n * sizeof *sum);
 
-    for (size_t i = 0; i < g.n; i++) {
-        size_t n = g.first[i + 1] - g.first[i];
-
-        if (n)
-            put_group(b, g.sample + g.first[i], n, place, sum);
-    }
+    for (size_t i = 0; i < g.group.n; i++)
+        put_group(b, g.sample + g.first[i], g.group.v[i].n, place, sum);
+    vec_release(&g.group);
     free(place);
     free(sum);
     free(g.first);

@@ -29,6 +29,9 @@ static inline uint64_t limit_functions(uint64_t n)
  * together: callers that are farther away are left out. */
 #define LIMIT_CALLERS ((uint64_t)64 << 20)
 
+/* Numbers in a table of metrics by calls. */
+#define LIMIT_CELLS ((uint64_t)64 << 20)
+
 /* An export that lists the frames of each stack: its size, and the frames it reads. */
 #define LIMIT_EXPORT_BYTES ((uint64_t)4 << 30)
 #define LIMIT_EXPORT_FRAMES ((uint64_t)1 << 30)

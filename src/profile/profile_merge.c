@@ -23,7 +23,9 @@ struct merge {
     VEC(struct metric) metric;
     VEC(struct merged_frame) frame;
     VEC(struct location) location;
-    struct index frames;
+    struct index frames;          /* by place and names */
+    struct index places;          /* by place: the first frame there */
+    struct index build_ids;       /* of modules that have one */
     struct umap identified;       /* path and kind: index in with_id, + 1 */
     VEC(const struct module *) with_id; /* of the parts; NULL: build ids of this path differ */
     struct umap sources;          /* file */
@@ -177,14 +179,24 @@ static struct module identified(const struct merge *m, const struct part *t, str
     return x;
 }
 
+static uint64_t hash_build_id(const struct module *x)
+{
+    return hash_pair(x->kind, hash_bytes(x->build_id, x->build_id_size));
+}
+
 /* Prefer the build id: containers and copies change the path. */
 static uint32_t find_module(const struct merge *m, const struct module *x)
 {
-    for (uint32_t i = 0; x->build_id_size && i < m->in.module.n; i++) {
-        const struct module *o = &m->in.module.v[i];
+    uint64_t h = hash_build_id(x);
+
+    if (!x->build_id_size)
+        return 0;
+    for (uint32_t at = index_first(&m->build_ids, h), id;
+         (id = index_id(&m->build_ids, h, &at));) {
+        const struct module *o = &m->in.module.v[id - 1];
 
         if (o->kind == x->kind && same_build_id(o, x))
-            return i + 1;
+            return id;
     }
     return 0;
 }
@@ -197,6 +209,8 @@ static uint32_t join_module(struct merge *m, const struct module *x)
 
     if (!id)
         id = intern_module(&m->in, x);
+    if (id > known && x->build_id_size)
+        index_add(&m->build_ids, hash_build_id(x), id);
     if (id <= known && (x->symbols || x->problem || x->advice))
         sink_update_module(m->out, id, x);
     return id;
@@ -237,12 +251,20 @@ static bool has_place(const struct frame *f)
     return f->module && f->address;
 }
 
-/* A frame without an address is identified by its names alone. */
+static uint64_t hash_place(const struct frame *f)
+{
+    return hash_pair(f->address, (uint64_t)f->module << 32 | (uint64_t)f->kind << 16 | f->flags);
+}
+
 static uint64_t hash_of(const struct frame *f, const struct location *chain, uint32_t n)
 {
-    uint64_t h = hash_pair(f->address, (uint64_t)f->module << 32 | f->kind << 16 | f->flags);
+    return hash_pair(hash_place(f), n ? hash_bytes(chain, n * sizeof *chain) : 0);
+}
 
-    return has_place(f) || !n ? h : hash_pair(h, hash_bytes(chain, n * sizeof *chain));
+static bool same_place(const struct frame *a, const struct frame *b)
+{
+    return a->address == b->address && a->module == b->module && a->kind == b->kind &&
+           a->flags == b->flags;
 }
 
 static bool same_chain(const struct merge *m, const struct merged_frame *o,
@@ -254,14 +276,39 @@ static bool same_chain(const struct merge *m, const struct merged_frame *o,
 
 static void name_frame(struct merge *m, uint32_t id, const struct location *chain, uint32_t n)
 {
-    struct profile_chain *c = &m->frame.v[id - 1].chain;
+    struct merged_frame *f = &m->frame.v[id - 1];
 
+    index_add(&m->frames, hash_of(&f->frame, chain, n), id);
     if (!n)
         return;
-    *c = (struct profile_chain){ (uint32_t)m->location.n, n };
+    f->chain = (struct profile_chain){ (uint32_t)m->location.n, n };
     for (uint32_t i = 0; i < n; i++)
         vec_push(&m->location, chain[i]);
     sink_resolve(m->out, id, chain, n);
+}
+
+static uint32_t find_frame(const struct merge *m, const struct frame *f,
+                           const struct location *chain, uint32_t n)
+{
+    uint64_t h = hash_of(f, chain, n);
+
+    for (uint32_t at = index_first(&m->frames, h), id; (id = index_id(&m->frames, h, &at));)
+        if (same_place(&m->frame.v[id - 1].frame, f) &&
+            same_chain(m, &m->frame.v[id - 1], chain, n))
+            return id;
+    return 0;
+}
+
+/* A frame at the place of F that differs from it only in that one of the two has no names.  It can
+ * only be the first frame there: later ones have names. */
+static uint32_t find_loose(const struct merge *m, const struct frame *f, uint32_t n)
+{
+    uint64_t h = hash_place(f);
+
+    for (uint32_t at = index_first(&m->places, h), id; (id = index_id(&m->places, h, &at));)
+        if (same_place(&m->frame.v[id - 1].frame, f) && (!n || !m->frame.v[id - 1].chain.n))
+            return id;
+    return 0;
 }
 
 /* Frames are equal if address and names are.  A frame without names takes those of a frame of
@@ -269,29 +316,23 @@ static void name_frame(struct merge *m, uint32_t id, const struct location *chai
 static uint32_t join_frame(struct merge *m, const struct frame *f, const struct location *chain,
                            uint32_t n)
 {
-    uint64_t h = hash_of(f, chain, n);
-    uint32_t loose = 0;
+    uint32_t id = find_frame(m, f, chain, n), loose;
 
-    for (uint32_t at = index_first(&m->frames, h), id; (id = index_id(&m->frames, h, &at));) {
-        const struct merged_frame *o = &m->frame.v[id - 1];
-
-        if (o->frame.address != f->address || o->frame.module != f->module ||
-            o->frame.kind != f->kind || o->frame.flags != f->flags)
-            continue;
-        if (same_chain(m, o, chain, n))
-            return id;
-        if (has_place(f) && (!n || !o->chain.n) && !loose)
-            loose = id;
-    }
+    if (id)
+        return id;
+    loose = has_place(f) ? find_loose(m, f, n) : 0;
     if (loose) {
-        name_frame(m, loose, chain, n);
+        if (n)
+            name_frame(m, loose, chain, n);
         return loose;
     }
     vec_push(&m->frame, ((struct merged_frame){ .frame = *f }));
-    index_add(&m->frames, h, (uint32_t)m->frame.n);
+    id = (uint32_t)m->frame.n;
+    if (has_place(f) && !find_loose(m, f, 0))
+        index_add(&m->places, hash_place(f), id);
     sink_frame(m->out, f);
-    name_frame(m, (uint32_t)m->frame.n, chain, n);
-    return (uint32_t)m->frame.n;
+    name_frame(m, id, chain, n);
+    return id;
 }
 
 /* Translate the chain C of a part to ids of the merged profile, into OUT. */
@@ -483,6 +524,8 @@ static void merge_release(struct merge *m)
     vec_release(&m->with_id);
     umap_release(&m->identified);
     index_release(&m->frames);
+    index_release(&m->places);
+    index_release(&m->build_ids);
     umap_release(&m->sources);
     umap_release(&m->rows);
     umap_release(&m->codes);

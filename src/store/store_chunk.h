@@ -5,6 +5,7 @@
 #define FATHOM_STORE_STORE_CHUNK_H
 
 #include "base/buf.h"
+#include "profile/limits.h"
 #include "store/store.h"
 #include "store/store_encode.h"
 
@@ -14,7 +15,9 @@ enum { STORE_MAX_RAW = 64 << 20 }; /* bytes of one chunk, decompressed */
  * so a reader can refuse a file that would fill its memory. */
 static inline uint64_t store_raw_limit(uint64_t file_bytes)
 {
-    return (8u << 20) + 64 * file_bytes;
+    uint64_t growth = (8u << 20) + 63 * file_bytes;
+
+    return file_bytes + (growth < LIMIT_UNPACKED ? growth : LIMIT_UNPACKED);
 }
 
 struct store_scan { /* initialize with { data, size, 8 } after store_check_magic() */

@@ -253,15 +253,15 @@ TEST(an_shown_adds_two_lines_around_each_line_with_cost)
     struct an_source_line line[] = { { .line = 2, .self = 10 }, { .line = 5, .self = 10 },
                                      { .line = 6, .self = 0 }, { .line = 7, .self = 10 },
                                      { .line = 13, .total = 10 } };
-    struct an_listing l = { .line = { line, ARRAY_LEN(line), ARRAY_LEN(line) },
-                            .text = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14",
-                            .text_size = 33 };
+    struct an_listing l = { .line = { line, ARRAY_LEN(line), ARRAY_LEN(line) } };
     struct an_shown_query q = { .whole = 100, .min_pct = 1 };
     struct an_shown s;
 
+    an_listing_set_text(&l, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14", 33);
     an_shown_select(&s, &l, &q);
     CHECK_STR(shown_lines(&s), "1 2* 3 4 5* 6 7* 8 9 11 12 13* 14");
     an_shown_release(&s);
+    vec_release(&l.mark);
     l.text = NULL;
     an_shown_select(&s, &l, &q);
     CHECK_STR(shown_lines(&s), "2* 5* 7* 13*");
