@@ -226,6 +226,14 @@ static int begin(struct col_session *s, struct err *e)
     return o->command ? col_target_go(&s->target, o->command, e) : 0;
 }
 
+/* Libraries keep the chosen variants in the target's memory: read them while it runs. */
+static int look_at_variants(void *with, uint64_t now_ns)
+{
+    (void)now_ns;
+    perf_ifunc_look(with);
+    return COL_POLL_MS;
+}
+
 static void add_sources(struct col_session *s)
 {
     uint64_t delay_ns = (uint64_t)(s->options->delay_s * 1e9);
@@ -233,6 +241,8 @@ static void add_sources(struct col_session *s)
     col_rings_init(&s->rings, &s->perf, &s->engine, &s->look, s->start_ns,
                    s->plan.delayed ? s->start_ns + delay_ns : 0);
     vec_push(&s->sources.v, col_rings_source(&s->rings));
+    vec_push(&s->sources.v, ((struct col_source){ .with = &s->engine.ifuncs,
+                                                  .settle = look_at_variants }));
 }
 
 /* --- while it runs --- */

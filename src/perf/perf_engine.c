@@ -41,6 +41,7 @@ void perf_engine_init(struct perf_engine *e, struct intern *in, const struct per
     perf_module_init(&e->modules, in, host);
     perf_process_init(&e->processes, in, &e->modules);
     perf_stack_init(&e->stacks, in, &e->processes);
+    perf_ifunc_init(&e->ifuncs, &e->processes);
     perf_wait_init(&e->waits, in, &e->processes, &e->stacks);
     perf_engine_arch(e, this_arch);
 }
@@ -60,6 +61,7 @@ void perf_engine_release(struct perf_engine *e)
     umap_release(&e->group_at);
     perf_order_release(&e->queue);
     perf_wait_release(&e->waits);
+    perf_ifunc_release(&e->ifuncs);
     perf_stack_release(&e->stacks);
     perf_process_release(&e->processes);
     perf_module_release(&e->modules);

@@ -16,6 +16,7 @@
 #ifndef FATHOM_PERF_PERF_ENGINE_H
 #define FATHOM_PERF_PERF_ENGINE_H
 
+#include "perf/perf_ifunc.h"
 #include "perf/perf_order.h"
 #include "perf/perf_process.h"
 #include "perf/perf_stack.h"
@@ -38,6 +39,7 @@ struct perf_engine {
     struct perf_processes processes;
     struct perf_stacks stacks;
     struct perf_waits waits;
+    struct perf_ifuncs ifuncs;
     struct perf_counts counts;
     bool has_clock_metric; /* an event has taken the name PERF_CPU_METRIC */
     VEC(struct perf_deferred) deferred; /* samples whose user part follows in a later record */

@@ -33,6 +33,9 @@ struct perf_host {
     int (*open_jit)(int64_t pid, const char *path, const struct named_user *user);
     /* Find a file with this path or build id, called when a sample first lies in it. */
     int (*find)(const char *path, const uint8_t *build_id, size_t build_id_size);
+    /* Read the 8-byte words at N addresses of a process, up to the first that cannot be read.
+     * Returns their number, -1 when the process has ended or access is denied. */
+    long (*words)(int64_t pid, const uint64_t *address, size_t n, uint64_t *word);
     bool is_past; /* the processes have ended: their pids may be reused */
 };
 

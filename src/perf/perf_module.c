@@ -30,6 +30,7 @@ void perf_module_release(struct perf_modules *m)
         if (x->fd >= 0)
             close(x->fd);
         cfi_table_free(x->table);
+        vec_release(&x->variant);
         free(x->path);
     }
     for (size_t i = 0; i < m->build_id.n; i++)

@@ -15,6 +15,7 @@
 #include "cfi/cfi.h"
 #include "perf/perf_host.h"
 #include "profile/intern.h"
+#include "symbol/symbol.h"
 
 struct perf_module {
     char *path; /* as seen by the target */
@@ -32,6 +33,7 @@ struct perf_module {
     struct elf_file elf;
     struct unw_table *table; /* NULL for code generated at run time, and where none was found */
     uint32_t id;             /* in the sink */
+    VEC(struct sym_variant) variant; /* chosen in the processes that map it (perf_ifunc.c) */
 };
 
 struct perf_build_id { /* of a file, given separately from its mapping */

@@ -71,6 +71,7 @@ void perf_names(struct perf_engine *e, struct sym_resolve *names)
         sym_resolve_user(names, m->id, m->user);
         if (m->fd > 0)
             sym_resolve_file(names, m->id, m->fd);
+        sym_resolve_variants(names, m->id, m->variant.v, m->variant.n);
     }
     sym_resolve_opened(names, e->stacks.kernel_module, perf_wait_take_kernel(&e->waits));
     spare_cold_modules(e, names);

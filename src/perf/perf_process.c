@@ -58,6 +58,7 @@ void perf_process_release(struct perf_processes *p)
         vec_release(&p->thread.v[i]->calls);
         free(p->thread.v[i]);
     }
+    vec_release(&p->fresh);
     vec_release(&p->process);
     vec_release(&p->thread);
     umap_release(&p->by_pid);
@@ -369,6 +370,9 @@ static void on_exec(struct perf_processes *p, struct perf_thread *t, uint32_t na
     forget_stacks(p, t);
     space_drop(x->space);
     x->space = space_new(cfi_space_new(p->arch));
+    x->execs++;
+    x->n_frames = 0;
+    x->is_opaque = false;
     free(x->jit_dump);
     x->jit_dump = NULL;
     x->has_unread_maps = false;
@@ -482,6 +486,16 @@ void perf_process_record(struct perf_processes *p, const struct perf_record *r)
     default:
         break;
     }
+}
+
+void perf_process_grew(struct perf_processes *p, struct perf_process *x)
+{
+    if (x->n_frames == x->space->frame_by_pc.n || !p->modules->host->words)
+        return;
+    x->n_frames = x->space->frame_by_pc.n;
+    if (!x->is_fresh)
+        vec_push(&p->fresh, x);
+    x->is_fresh = true;
 }
 
 const struct unw_range *perf_process_range(struct perf_processes *p, struct perf_space *s,

@@ -46,6 +46,10 @@ struct perf_process {
     bool ended;
     bool used; /* the item `id` has samples */
     bool has_unread_maps;
+    bool is_opaque;    /* its memory cannot be read */
+    bool is_fresh;     /* it is in the list below */
+    uint32_t execs;
+    uint32_t n_frames; /* known when it was added to the list */
 };
 
 struct perf_step { /* a frame of the thread's last stack, outermost first */
@@ -89,6 +93,7 @@ struct perf_processes {
     uint64_t start_ns;          /* of the recording */
     enum unw_arch arch;
     bool no_children;           /* children are not recorded */
+    VEC(struct perf_process *) fresh; /* with new frames; perf_ifunc_look clears it */
 };
 
 void perf_process_init(struct perf_processes *p, struct intern *in, struct perf_modules *modules);
@@ -113,6 +118,8 @@ struct perf_process *perf_process_attach(struct perf_processes *p, int64_t pid);
 /* The same, but the mappings are read when a record needs them. */
 struct perf_process *perf_process_note(struct perf_processes *p, int64_t pid);
 
+/* Add X to the list of fresh processes if frames were added to its space since the last call. */
+void perf_process_grew(struct perf_processes *p, struct perf_process *x);
 /* Return the range that contains PC with its module loaded; NULL when nothing is mapped there.
  * Sets *LOADED if the module was loaded by this call: the walk so far must then be repeated. */
 const struct unw_range *perf_process_range(struct perf_processes *p, struct perf_space *s,

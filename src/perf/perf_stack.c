@@ -378,6 +378,7 @@ static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const st
 {
     struct user u;
     size_t same = 0;
+    uint32_t stack;
 
     /* A walk through an unloaded module is a guess: load it and repeat. */
     for (int i = 0; i < MAX_LOADS; i++) {
@@ -393,7 +394,9 @@ static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const st
     if (u.way == BY_CHAIN && u.end != UNW_ROOT)
         note_end(s, t, &u);
     same = u.joined ? 0 : same_as_last(t, &u);
-    return intern_user(s, t, &u, same);
+    stack = intern_user(s, t, &u, same);
+    perf_process_grew(s->processes, t->process);
+    return stack;
 }
 
 /* --- the kernel part --- */

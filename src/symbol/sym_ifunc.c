@@ -1,8 +1,10 @@
 /* sym_ifunc.c - names of the variants that the dynamic linker chose: `strcmp [ifunc]`.
  *
- * A stripped C library exports `strcmp` as a resolver; the code that runs is a local function.  If
- * this process has loaded the same build of the library, it made the same choice on this CPU, so
- * asking for the symbol here gives the variant.  No file of the target is ever loaded or run.
+ * A stripped C library exports `strcmp` as a resolver; the code that runs is a local function.  Two
+ * sources tell which one.  The request lists what the resolvers returned in the recorded processes
+ * (perf/perf_ifunc.c).  For processes that ended before they could be read, and for files: if this
+ * process has loaded the same build of the library, it made the same choice on this CPU, so asking
+ * for the symbol here gives the variant.  No file of the target is ever loaded or run.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 #include <link.h>
@@ -90,8 +92,37 @@ static void add_variant(struct ifunc_state *st, struct variant v)
         vec_push(&st->variant, v);
 }
 
-static void read_variants(struct ifunc_state *st, struct sym_image *im, const struct own *own,
-                          void *library)
+struct resolver { /* an exported symbol */
+    uint64_t address;
+    const char *name;
+    bool weak;
+};
+
+/* What the resolvers returned: in processes, and in this one if LIBRARY is not NULL. */
+struct answers {
+    const struct sym_request *seen;
+    const struct own *own;
+    void *library;
+};
+
+static void add_answers(struct ifunc_state *st, struct sym_image *im, const struct answers *by,
+                        const struct resolver *r)
+{
+    struct variant v = { 0, r->name, r->weak };
+
+    for (size_t i = 0; i < by->seen->n_variants; i++) {
+        v.start = by->seen->variant[i].start;
+        if (by->seen->variant[i].resolver == r->address && sym_image_code_end(im, v.start))
+            add_variant(st, v);
+    }
+    if (by->library) {
+        v.start = (uintptr_t)dlsym(by->library, r->name) - by->own->base;
+        if (sym_image_code_end(im, v.start))
+            add_variant(st, v);
+    }
+}
+
+static void read_variants(struct ifunc_state *st, struct sym_image *im, const struct answers *by)
 {
     for (Elf_Scn *s = NULL; (s = elf_nextscn(im->elf, s));) {
         GElf_Shdr sh;
@@ -102,16 +133,22 @@ static void read_variants(struct ifunc_state *st, struct sym_image *im, const st
             continue;
         for (int i = 1; gelf_getsym(d, i, &sym); i++) {
             const char *name = elf_strptr(im->elf, sh.sh_link, sym.st_name);
-            uint64_t at;
 
-            if (GELF_ST_TYPE(sym.st_info) != STT_GNU_IFUNC || !name || !*name)
-                continue;
-            at = (uintptr_t)dlsym(library, name) - own->base;
-            if (sym_image_code_end(im, at))
-                add_variant(st, (struct variant){ at, name,
-                                                  GELF_ST_BIND(sym.st_info) == STB_WEAK });
+            if (GELF_ST_TYPE(sym.st_info) == STT_GNU_IFUNC && name && *name)
+                add_answers(st, im, by,
+                            &(struct resolver){ sym.st_value, name,
+                                                GELF_ST_BIND(sym.st_info) == STB_WEAK });
         }
     }
+}
+
+/* Our own copy of the file of M, or NULL. */
+static void *own_library(const struct sym_image *file, struct own *own)
+{
+    *own = (struct own){ .file = file };
+    if (!file->build_id_size || !dl_iterate_phdr(compare_own, own))
+        return NULL;
+    return dlopen(own->path, RTLD_LAZY | RTLD_NOLOAD);
 }
 
 static void ifunc_close(void *state)
@@ -124,18 +161,21 @@ static void ifunc_close(void *state)
 
 static void *ifunc_open(struct sym_module *m)
 {
-    struct own own = { .file = sym_module_file(m) };
+    struct sym_image *file = sym_module_file(m);
+    struct answers by = { .seen = &m->req };
     struct ifunc_state *st;
-    void *library;
+    struct own own;
 
-    if (!own.file || !own.file->build_id_size || !dl_iterate_phdr(compare_own, &own))
+    if (!file)
         return NULL;
-    library = dlopen(own.path, RTLD_LAZY | RTLD_NOLOAD);
-    if (!library)
+    by.own = &own;
+    by.library = own_library(file, &own);
+    if (!by.library && !m->req.n_variants)
         return NULL;
     st = mem_zalloc(sizeof *st);
-    read_variants(st, m->file, &own, library);
-    dlclose(library);
+    read_variants(st, file, &by);
+    if (by.library)
+        dlclose(by.library);
     if (st->variant.n)
         return st;
     ifunc_close(st);

@@ -62,6 +62,17 @@ void sym_resolve_file(struct sym_resolve *s, uint32_t module, int file)
         m->file = file;
 }
 
+void sym_resolve_variants(struct sym_resolve *s, uint32_t module, const struct sym_variant *v,
+                          size_t n)
+{
+    struct sym_resolve_module *m = module_at(s, module);
+
+    if (m) {
+        m->variant = v;
+        m->n_variants = n;
+    }
+}
+
 void sym_resolve_opened(struct sym_resolve *s, uint32_t module, struct sym_module *open)
 {
     struct sym_resolve_module *m = module_at(s, module);
@@ -91,7 +102,8 @@ static struct sym_resolve_module *open_module(struct sym_resolve *s, uint32_t id
     m->open = sym_module_open(&(struct sym_request){
         .path = intern_text_of(s->in, of->path), .kind = of->kind, .root = m->root, .user = m->user,
         .build_id = of->build_id, .build_id_size = of->build_id_size, .pid = m->pid,
-        .ns_pid = m->ns_pid, .file = m->file, .is_past = s->is_past, .quick = m->quick });
+        .ns_pid = m->ns_pid, .file = m->file, .variant = m->variant,
+        .n_variants = m->n_variants, .is_past = s->is_past, .quick = m->quick });
     return m;
 }
 

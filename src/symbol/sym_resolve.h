@@ -21,6 +21,8 @@ struct sym_resolve_module {
     const struct named_user *user;
     int64_t pid, ns_pid;
     int file;
+    const struct sym_variant *variant;
+    size_t n_variants;
     bool quick;
     uint64_t frames;    /* addresses looked up */
     uint64_t unnamed;   /* of those, without any name */
@@ -46,6 +48,9 @@ void sym_resolve_where(struct sym_resolve *s, uint32_t module, const char *root,
 void sym_resolve_user(struct sym_resolve *s, uint32_t module, const struct named_user *user);
 /* Use FILE for MODULE; it must stay open until the resolver is released. */
 void sym_resolve_file(struct sym_resolve *s, uint32_t module, int file);
+/* Name the N functions at V in MODULE after their resolvers; V must stay until the release. */
+void sym_resolve_variants(struct sym_resolve *s, uint32_t module, const struct sym_variant *v,
+                          size_t n);
 /* Use OPEN, already opened, for MODULE; the resolver closes it. */
 void sym_resolve_opened(struct sym_resolve *s, uint32_t module, struct sym_module *open);
 /* Do not decompress the debug information of MODULE: function names suffice. */

@@ -41,6 +41,11 @@ struct sym_line { /* one function of an inline chain; strings live as long as th
     enum sym_source source;   /* how this name was found */
 };
 
+/* A function at START that the resolver (STT_GNU_IFUNC) at RESOLVER returned in a process. */
+struct sym_variant {
+    uint64_t start, resolver;
+};
+
 struct sym_request {
     const char *path;          /* as the target saw it; "[kernel]", "[vdso]", "[jit]" ... */
     enum module_kind kind;     /* decides which symbolizers are asked */
@@ -51,6 +56,8 @@ struct sym_request {
     int64_t pid;               /* for perf-PID.map and jitdump, 0 otherwise */
     int64_t ns_pid;            /* the same in the target's own pid namespace; 0: look it up */
     int file;                  /* the file itself, open and owned by the caller; or 0 */
+    const struct sym_variant *variant; /* seen in its processes; owned by the caller */
+    size_t n_variants;
     bool is_past;              /* process PID has ended; its pid may belong to another one */
     bool quick;                /* do not decompress debug information */
 };

@@ -3,6 +3,8 @@
 #include "test.h"
 
 #include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -34,6 +36,23 @@ void test_fail(const char *file, int line, const char *fmt, ...)
     fputc('\n', stdout);
     fflush(stdout);
     _exit(1);
+}
+
+const char *test_workload(const char *name)
+{
+    static char path[PATH_MAX + 64];
+    const char *folder = getenv("FATHOM_WORKLOADS");
+    char exe[PATH_MAX] = "";
+
+    if (folder) {
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+    } else {
+        CHECK(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
+        snprintf(path, sizeof path, "%s/../workloads/%s", dirname(exe), name);
+    }
+    if (access(path, R_OK) < 0)
+        test_skip("the workloads are not built in this variant");
+    return path;
 }
 
 void test_skip(const char *why)

@@ -26,6 +26,9 @@ const char *test_dir(void);
 /* Write DATA to PATH, creating its directories. */
 void test_write(const char *path, const void *data, size_t n);
 void test_make_dirs(const char *path); /* those above its last slash */
+/* Path of a program built from tests/workloads, until the next call; skips the test when there are
+ * none. */
+const char *test_workload(const char *name);
 void test_skip(const char *why) __attribute__((noreturn));
 
 #define TEST(id)                                                     \

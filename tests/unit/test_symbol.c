@@ -1,7 +1,6 @@
 /* test_symbol.c - names, lines and inlined calls of programs with known builds.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,19 +14,7 @@
 
 static const char *workload(const char *name)
 {
-    static char path[PATH_MAX + 64];
-    const char *folder = getenv("FATHOM_WORKLOADS");
-    char exe[PATH_MAX] = "";
-
-    if (folder) {
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-    } else {
-        CHECK(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
-        snprintf(path, sizeof path, "%s/../workloads/%s", dirname(exe), name);
-    }
-    if (access(path, R_OK) < 0)
-        test_skip("the workloads are not built in this variant");
-    return path;
+    return test_workload(name);
 }
 
 static struct sym_module *open_at(const char *path)

@@ -1,0 +1,93 @@
+/* test_sym_slots.c - what a resolver can return, by its code.  SPDX-License-Identifier: Apache-2.0 */
+#include <elf.h>
+
+#include "symbol/sym_slots.h"
+#include "test.h"
+
+enum { TEXT = 0x5000 };
+
+static struct sym_slots code_at_text(const void *code, size_t n, uint16_t machine)
+{
+    return (struct sym_slots){ .elf = { .image = code, .fd = -1, .size = n, .machine = machine,
+                                        .segment = { { 0, n, TEXT, n, true } }, .n_segments = 1 } };
+}
+
+static bool can_choose(struct sym_slots *s, uint64_t at, uint64_t size, uint64_t address)
+{
+    return sym_slots_can_choose(s, &(struct sym_resolver){ .address = at, .size = size }, address);
+}
+
+TEST(sym_slots_x86_resolvers_choose_what_they_load_and_not_what_they_call)
+{
+    static const unsigned char code[] = {
+        0x90,                                     /* of another function */
+        0xe8, 0xfa, 0x0f, 0x00, 0x00,             /* call TEXT+0x1000 */
+        0x48, 0x8d, 0x05, 0xf3, 0x1f, 0x00, 0x00, /* lea TEXT+0x2000,%rax */
+        0x4c, 0x8d, 0x15, 0xec, 0xef, 0xff, 0xff, /* lea TEXT-0x1000,%r10 */
+        0xc3,
+        0x48, 0x8d, 0x05, 0xe4, 0x2f, 0x00, 0x00, /* lea TEXT+0x3000,%rax of the next function */
+    };
+    struct sym_slots s = code_at_text(code, sizeof code, EM_X86_64);
+
+    CHECK(can_choose(&s, TEXT + 1, 20, TEXT + 0x2000));
+    CHECK(can_choose(&s, TEXT + 1, 20, TEXT - 0x1000));
+    CHECK(!can_choose(&s, TEXT + 1, 20, TEXT + 0x1000));
+    CHECK(!can_choose(&s, TEXT + 1, 20, TEXT + 0x3000));
+    CHECK(can_choose(&s, TEXT + 21, 7, TEXT + 0x3000));
+    CHECK(can_choose(&s, TEXT + 21, UINT64_MAX, TEXT + 0x3000)); /* to the end of the segment */
+    CHECK(!can_choose(&s, TEXT + 22, 0, TEXT + 0x3000));
+    CHECK(!can_choose(&s, UINT64_MAX, 8, TEXT + 0x2000));
+}
+
+TEST(sym_slots_aarch64_resolvers_choose_what_they_load)
+{
+    static const uint32_t code[] = {
+        0x910dc021, /* add x1, x1, #0x370: nothing is known of x1 */
+        0xb0000001, /* adrp x1, TEXT+0x1000 */
+        0xf0ffffe0, /* adrp x0, TEXT-0x1000 */
+        0x910dc021, /* add x1, x1, #0x370 */
+        0x910de000, /* add x0, x0, #0x378 */
+        0x10ffff62, /* adr x2, TEXT */
+        0x97fffff8, /* bl */
+    };
+    struct sym_slots s = code_at_text(code, sizeof code, EM_AARCH64);
+
+    CHECK(can_choose(&s, TEXT, sizeof code, TEXT + 0x1370));
+    CHECK(can_choose(&s, TEXT, sizeof code, TEXT - 0x1000 + 0x378));
+    CHECK(can_choose(&s, TEXT, sizeof code, TEXT));
+    CHECK(!can_choose(&s, TEXT, sizeof code, 0x370));
+    CHECK(!can_choose(&s, TEXT, 8, TEXT + 0x1370));
+    CHECK(!can_choose(&s, TEXT, sizeof code, TEXT + 0x1000 + 0x378));
+}
+
+TEST(sym_slots_of_a_library_are_those_that_can_hold_a_variant)
+{
+    static struct sym_slots s;
+    FILE *f = fopen(test_workload("libifunc.so"), "rb");
+    size_t internal = 0, named = 0;
+
+    CHECK(f && elf_file_read(&s.elf, fileno(f)));
+    sym_slots_read(&s);
+    CHECK(!s.has_symtab);
+    CHECK_EQ(s.resolver.n, 2);
+    for (size_t i = 0; i < s.slot.n; i++) {
+        internal += s.slot.v[i].is_irelative;
+        named += !s.slot.v[i].is_irelative;
+    }
+    CHECK_EQ(internal, 1);
+    CHECK(named < 8); /* of the start-up code, and no data */
+    fclose(f);
+    sym_slots_release(&s);
+}
+
+TEST(sym_slots_of_a_file_with_symbols_are_marked)
+{
+    static struct sym_slots s;
+    FILE *f = fopen(test_workload("libifunc-full.so"), "rb");
+
+    CHECK(f && elf_file_read(&s.elf, fileno(f)));
+    sym_slots_read(&s);
+    CHECK(s.has_symtab);
+    fclose(f);
+    sym_slots_release(&s);
+}
