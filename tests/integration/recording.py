@@ -12,8 +12,9 @@ class Recording:
         self.meta, self.table = {}, collections.defaultdict(dict)
         self.chains, self.samples = collections.defaultdict(list), []
         self._stacks = {0: ()}
-        for line in fathom("dump", "--json", path).stdout.splitlines():
-            self._take(json.loads(line))
+        for line in fathom("dump", "--json", path).stdout.split("\n"):
+            if line:  # names may contain other separators that splitlines() knows
+                self._take(json.loads(line))
 
     def _take(self, r):
         kind = r.pop("record")
