@@ -199,16 +199,15 @@ static void read_tasks(struct live_view *v, uint32_t most)
         task->name = name_at(v, FATHOM_GET_(t->name));
         for (int c = 0; c < FATHOM_LOST_CAUSES; c++)
             task->lost[c] = live_word(&t->lost[c]);
-        v->n_tasks++;
+        v->page_at[i] = ++v->n_tasks;
     }
 }
 
 static uint32_t task_of(const struct live_view *v, uint64_t page)
 {
-    for (uint32_t i = 0; i < v->n_tasks; i++)
-        if (v->task[i].page == page)
-            return i;
-    return UINT32_MAX;
+    uint32_t at = v->page_at[page];
+
+    return at && at <= v->n_tasks && v->task[at - 1].page == page ? at - 1 : UINT32_MAX;
 }
 
 /* Slot number, over all pages of nodes, of the node at an address; UINT32_MAX = none. */
@@ -216,17 +215,23 @@ static uint32_t slot_of(const struct live_view *v, uint64_t address)
 {
     uint64_t page = page_of(v, address, LIVE_NODES);
     uint64_t in = (address - v->head.base) % LIVE_PAGE;
+    uint32_t slot;
 
     if (page == 0 || in % 128 != 0 || in == 0 || v->page_at[page] == 0)
         return UINT32_MAX; /* page_at 0: the page is newer than our index */
-    return v->page_at[page] - 1 + (uint32_t)(in / 128);
+    slot = v->page_at[page] - 1 + (uint32_t)(in / 128);
+    return slot < v->n_slots ? slot : UINT32_MAX; /* the kind of the page may have changed */
 }
 
+/* A histogram belongs to one node: adding one page to every node would take 32 times the region. */
 static const uint64_t *histogram_of(const struct live_view *v, uint64_t address)
 {
     uint64_t page = page_of(v, address, LIVE_HISTOGRAM);
 
-    return page && (address - v->head.base) % LIVE_PAGE == 0 ? page_data(v, page) : NULL;
+    if (!page || (address - v->head.base) % LIVE_PAGE != 0 || v->page_at[page])
+        return NULL;
+    v->page_at[page] = 1;
+    return page_data(v, page);
 }
 
 static const struct live_ext *ext_of(const struct live_view *v, uint64_t address)
@@ -345,6 +350,8 @@ static void mark_open(struct live_view *v)
 
         slot = slot_of(v, (uint64_t)(uintptr_t)__atomic_load_n(&t->hot.cur, __ATOMIC_RELAXED));
         at = slot == UINT32_MAX ? LIVE_NO_NODE : v->index[slot];
+        if (at != LIVE_NO_NODE && v->node[at].task != i)
+            at = LIVE_NO_NODE; /* so that no node is visited for two threads */
         for (; at != LIVE_NO_NODE; at = v->node[at].parent) {
             struct live_node *n = &v->node[at];
 

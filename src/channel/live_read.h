@@ -53,7 +53,9 @@ struct live_view {
     uint64_t now;      /* the latest known tick */
     const char *why;   /* error message */
     uint32_t *index;   /* slot -> node, per page of nodes */
-    uint32_t *page_at; /* page -> 1 + first slot, for pages of nodes */
+    /* Page -> for a page of nodes, its first slot + 1; of a thread, its task + 1; for a histogram,
+     * 1 if a node has it. */
+    uint32_t *page_at;
     uint32_t n_slots;
     size_t bytes;      /* size of the mapping that holds all arrays */
     void *memory;

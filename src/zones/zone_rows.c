@@ -49,6 +49,15 @@ static bool same(const struct merge *m, const struct zone_row *w, const struct l
            !strcmp(w->label, n->label);
 }
 
+static void set_context(struct zone_rows *r, uint32_t row)
+{
+    struct zone_row *w = &r->row[row];
+
+    w->inside_of = w->parent == LIVE_NO_NODE ? LIVE_NO_NODE : r->row[w->parent].inside_of;
+    if (w->kind == LIVE_CONTEXT)
+        w->inside_of = row;
+}
+
 static uint32_t find_row(struct merge *m, const struct live_node *n)
 {
     uint64_t h = row_parent(m, n) * 0x9e3779b97f4a7c15u + n->kind;
@@ -66,6 +75,7 @@ static uint32_t find_row(struct merge *m, const struct live_node *n)
         .kind = n->kind, .line = n->line, .context = n->context, .task = n->task,
         .name = n->name, .file = n->file, .backend = n->backend, .label = n->label,
         .thread = r->view.task[n->task].name, .min_ticks = UINT64_MAX };
+    set_context(r, r->n - 1);
     return r->n - 1;
 }
 
@@ -351,20 +361,72 @@ static bool comes_before(const struct zone_row *a, const struct zone_row *b)
     return a->total > b->total || (a->total == b->total && a->count > b->count);
 }
 
+/* Cut off the first N rows of the list FROM; returns the rest. */
+static uint32_t cut_list(struct zone_rows *r, uint32_t from, uint32_t n)
+{
+    uint32_t rest;
+
+    while (--n && from != LIVE_NO_NODE)
+        from = r->row[from].next;
+    if (from == LIVE_NO_NODE)
+        return LIVE_NO_NODE;
+    rest = r->row[from].next;
+    r->row[from].next = LIVE_NO_NODE;
+    return rest;
+}
+
+/* Append the sorted lists A and B, merged, at *TO; returns where the next list goes. */
+static uint32_t *merge_lists(struct zone_rows *r, uint32_t a, uint32_t b, uint32_t *to)
+{
+    while (a != LIVE_NO_NODE || b != LIVE_NO_NODE) {
+        bool take_b = a == LIVE_NO_NODE ||
+                      (b != LIVE_NO_NODE && comes_before(&r->row[b], &r->row[a]));
+        uint32_t *from = take_b ? &b : &a;
+
+        *to = *from;
+        to = &r->row[*to].next;
+        *from = *to;
+    }
+    *to = LIVE_NO_NODE;
+    return to;
+}
+
+/* A merge sort: equal rows keep their order, and it needs neither memory nor recursion. */
+static void sort_list(struct zone_rows *r, uint32_t *first)
+{
+    bool done = *first == LIVE_NO_NODE || r->row[*first].next == LIVE_NO_NODE;
+
+    for (uint32_t n = 1; !done; n *= 2) {
+        uint32_t left = *first, *to = first;
+
+        done = true;
+        while (left != LIVE_NO_NODE) {
+            uint32_t b = cut_list(r, left, n), rest = LIVE_NO_NODE;
+
+            if (b != LIVE_NO_NODE)
+                rest = cut_list(r, b, n);
+            done &= rest == LIVE_NO_NODE && to == first;
+            to = merge_lists(r, left, b, to);
+            left = rest;
+        }
+    }
+}
+
 static void link_rows(struct zone_rows *r)
 {
+    for (uint32_t i = r->n; i-- > 0;) {
+        uint32_t parent = r->row[i].parent;
+
+        if (parent == LIVE_NO_NODE)
+            continue;
+        r->row[i].next = r->row[parent].child;
+        r->row[parent].child = i;
+    }
     for (uint32_t i = 0; i < r->n; i++) {
         struct zone_row *w = &r->row[i];
-        uint32_t *at;
 
         w->depth = w->parent == LIVE_NO_NODE ? 0 : r->row[w->parent].depth + 1;
-        if (w->parent == LIVE_NO_NODE)
-            continue;
-        for (at = &r->row[w->parent].child;
-             *at != LIVE_NO_NODE && !comes_before(w, &r->row[*at]);)
-            at = &r->row[*at].next;
-        w->next = *at;
-        *at = i;
+        sort_list(r, &w->child);
     }
 }
 
@@ -470,18 +532,19 @@ bool zone_rows_in(const struct zone_rows *r, uint32_t row, const char *context)
 {
     if (!context)
         return true;
-    for (; row != LIVE_NO_NODE; row = r->row[row].parent)
-        if (r->row[row].kind == LIVE_CONTEXT && !strcmp(r->row[row].name, context))
+    for (row = r->row[row].inside_of; row != LIVE_NO_NODE;) {
+        if (!strcmp(r->row[row].name, context))
             return true;
+        row = r->row[row].parent == LIVE_NO_NODE ? LIVE_NO_NODE
+                                                 : r->row[r->row[row].parent].inside_of;
+    }
     return false;
 }
 
 const char *zone_rows_context(const struct zone_rows *r, uint32_t row)
 {
-    for (; row != LIVE_NO_NODE; row = r->row[row].parent)
-        if (r->row[row].kind == LIVE_CONTEXT)
-            return r->row[row].name;
-    return "";
+    row = r->row[row].inside_of;
+    return row == LIVE_NO_NODE ? "" : r->row[row].name;
 }
 
 size_t zone_rows_path(const struct zone_rows *r, uint32_t row, char separator, char *text,

@@ -12,6 +12,7 @@ struct zone_row {
     uint32_t parent;       /* lower index, or LIVE_NO_NODE */
     uint32_t child, next;  /* first child, next sibling, by total time; LIVE_NO_NODE = none */
     uint32_t depth, kind, line, context, task;
+    uint32_t inside_of;    /* row of the innermost context; the row itself if it is one */
     const char *name, *file, *backend, *label, *thread;
     uint64_t count, untimed, open, threads;
     /* ns, overhead subtracted.  self: whole; total: sum of self over the row and its descendants */

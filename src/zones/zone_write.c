@@ -5,6 +5,7 @@ struct writer {
     const struct zone_rows *r;
     struct zone_consumer *t;
     uint32_t *stack;         /* row -> stack; 0 = not nested in time */
+    uint32_t *around;        /* row -> stack of the row or of the innermost row around it */
     uint32_t *tags;          /* row -> tag set */
     uint32_t *name, *detail; /* row -> string, 0 until needed */
     uint32_t *task;          /* task -> thread, likewise */
@@ -29,10 +30,9 @@ void zone_row_tags(const struct zone_rows *r, uint32_t row, struct zone_tag out[
 
 static uint32_t stack_around(const struct writer *g, uint32_t row)
 {
-    while ((row = g->r->row[row].parent) != LIVE_NO_NODE)
-        if (g->stack[row])
-            return g->stack[row];
-    return 0;
+    uint32_t parent = g->r->row[row].parent;
+
+    return parent == LIVE_NO_NODE ? 0 : g->around[parent];
 }
 
 static uint32_t tags_of(struct writer *g, uint32_t row)
@@ -56,6 +56,7 @@ static void write_rows(struct writer *g)
             g->tags[i] = tags_of(g, i);
         if (zone_row_is_nested(w) && (w->count || w->open || w->hist))
             g->stack[i] = g->t->stack(g->t, stack_around(g, i), w);
+        g->around[i] = g->stack[i] ? g->stack[i] : stack_around(g, i);
     }
 }
 
@@ -151,7 +152,7 @@ static void write_record(const struct live_record *rec, void *arg)
 
 size_t zone_write_room(const struct zone_rows *r)
 {
-    return 4 * (size_t)r->n + r->view.n_tasks;
+    return 5 * (size_t)r->n + r->view.n_tasks;
 }
 
 void zone_write(const struct zone_rows *r, struct zone_consumer *t, uint32_t *room)
@@ -161,7 +162,8 @@ void zone_write(const struct zone_rows *r, struct zone_consumer *t, uint32_t *ro
     g.tags = g.stack + r->n;
     g.name = g.tags + r->n;
     g.detail = g.name + r->n;
-    g.task = g.detail + r->n;
+    g.around = g.detail + r->n;
+    g.task = g.around + r->n;
     write_rows(&g);
     write_samples(&g);
     live_each_record(&r->view, write_record, &g);

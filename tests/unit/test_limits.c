@@ -14,6 +14,7 @@
 #include "profile/limits.h"
 #include "profile/profile_merge.h"
 #include "test.h"
+#include "zones/zone_rows.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
@@ -348,4 +349,95 @@ TEST(limits_long_source_lines_are_cut_at_a_character)
     CHECK(an_listing_text(&l, 1, &n) == text);
     CHECK_EQ(n, LIMIT_LINE - 1);
     an_listing_release(&l);
+}
+
+/* --- regions of libfathom --------------------------------------------------------------- */
+
+enum { NODE_PAGES = 16000, NODES = NODE_PAGES * (LIVE_NODES_PER_PAGE - 1), TABLE_PAGES = 4,
+       STRINGS_AT = 1 + TABLE_PAGES, NAMES_AT, SITES_AT, HIST_AT, THREAD_AT, NODES_AT,
+       HUGE_PAGES = NODES_AT + NODE_PAGES };
+
+static unsigned char *huge_page(uint32_t page, enum live_kind kind)
+{
+    static unsigned char *region;
+
+    if (page == 0)
+        region = aligned_alloc(LIVE_PAGE, (size_t)HUGE_PAGES * LIVE_PAGE);
+    if (page == 0)
+        memset(region, 0, (size_t)HUGE_PAGES * LIVE_PAGE);
+    region[LIVE_PAGE + page] = (unsigned char)kind;
+    return region + (size_t)page * LIVE_PAGE;
+}
+
+static struct fathom_node_ *huge_node(uint32_t i)
+{
+    return (struct fathom_node_ *)(void *)huge_page(NODES_AT + i / 31, LIVE_NODES) + 1 + i % 31;
+}
+
+/* One thread with NODES nodes: siblings with ever shorter times, then a chain.  All nodes have the
+ * same histogram. */
+static unsigned char *huge_region(void)
+{
+    unsigned char *data = huge_page(0, LIVE_HEADER), *strings = huge_page(STRINGS_AT, LIVE_STRINGS);
+    uint32_t *names = (void *)huge_page(NAMES_AT, LIVE_NAMES);
+    struct live_site *site = (void *)huge_page(SITES_AT, LIVE_SITES);
+    struct live_thread *t = (void *)huge_page(THREAD_AT, LIVE_THREAD);
+    uint64_t *hist = (void *)huge_page(HIST_AT, LIVE_HISTOGRAM);
+
+    *(struct live_header *)(void *)data = (struct live_header){
+        .magic = LIVE_MAGIC, .version = LIVE_VERSION, .page_bytes = LIVE_PAGE, .base = LIVE_PAGE,
+        .n_pages = HUGE_PAGES, .table_pages = TABLE_PAGES, .clock = LIVE_NANOSECONDS,
+        .start_ticks = 1, .start_ns = 1, .last_ticks = 2, .last_ns = 2, .names_page = NAMES_AT,
+        .site_page = { SITES_AT } };
+    t->tid = t->state = 1;
+    hist[1] = 1;
+    for (uint32_t i = 1; i < LIVE_MAX_NAMES; i++) {
+        snprintf((char *)strings + 4 * i, 4, "%03x", i);
+        names[i] = STRINGS_AT * LIVE_PAGE + 4 * i;
+    }
+    for (uint32_t i = 0; i < LIVE_SITES_PER_PAGE; i++)
+        site[i].name = names[i + 1];
+    for (uint32_t i = 0; i < NODES; i++) {
+        struct fathom_node_ *n = huge_node(i);
+        uint32_t up = i <= NODES / 2 ? 0 : i - 1;
+        struct live_slot0 *head = (void *)huge_page(NODES_AT + i / 31, LIVE_NODES);
+
+        head->thread = LIVE_PAGE + (uint64_t)THREAD_AT * LIVE_PAGE;
+        *n = (struct fathom_node_){
+            .seq = i + 1, .site_id = 1 + i % LIVE_SITES_PER_PAGE, .count = 1,
+            .total = i <= NODES / 2 ? NODES - i : 1, .label = (uint16_t)(1 + i / 64 % 1000),
+            .backend = (uint16_t)(1 + i / 64000), .hist = LIVE_PAGE + (uint64_t)HIST_AT * LIVE_PAGE };
+        if (i)
+            n->parent = (void *)(uintptr_t)(LIVE_PAGE + ((unsigned char *)huge_node(up) - data));
+    }
+    return data;
+}
+
+/* Sorting siblings by insertion, or walking to the root for each row, would take 30 billion steps,
+ * and a histogram for each row 2 GB. */
+TEST(limits_regions_are_read_in_time_that_grows_with_their_size)
+{
+    unsigned char *data = huge_region();
+    struct import_input in = { .data = data, .size = (size_t)HUGE_PAGES * LIVE_PAGE,
+                               .path = "test" };
+    struct profile *p = profile_new();
+    struct zone_rows r;
+    uint32_t n = 0, with_hist = 0;
+
+    allow(60, 4000);
+    CHECK_EQ(zone_rows_read(&r, data, in.size, false), 0);
+    CHECK_EQ(r.n, NODES);
+    CHECK_EQ(r.view.bad, 0);
+    for (uint32_t i = r.row[0].child; i != LIVE_NO_NODE; i = r.row[i].next, n++)
+        CHECK(r.row[i].next == LIVE_NO_NODE || r.row[i].total >= r.row[r.row[i].next].total);
+    CHECK_EQ(n, NODES / 2);
+    for (uint32_t i = 0; i < r.n; i++)
+        with_hist += r.row[i].hist != NULL;
+    CHECK_EQ(with_hist, 1);
+    zone_rows_free(&r);
+    CHECK_EQ(format_find("live")->import(&in, profile_sink(p), NULL), 0);
+    CHECK(p->stack.n >= NODES / 2);
+    CHECK(strstr(p->cut, "lack the frames in the middle"));
+    profile_free(p);
+    free(data);
 }
