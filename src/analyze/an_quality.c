@@ -142,6 +142,7 @@ static void print_problems(const struct profile *p, struct out *o)
         { "threads_missed", "%s threads were not recorded from their start" },
         { "python_given_up", "%s Python stacks could not be read" },
         { "dropped", "%s events were dropped because a channel was full" },
+        { "mappings_ignored", "%s mappings were ignored: too many for the size of the recording" },
         { "unmatched", "%s calls have no begin or no end in the trace" },
     };
 

@@ -7,19 +7,14 @@
 #include "base/sat.h"
 #include "perf/perf_event.h"
 
-enum { MOST_DEFERRED = 65536 };
-
 #if defined(__aarch64__)
 static const enum unw_arch this_arch = UNW_AARCH64;
 #else
 static const enum unw_arch this_arch = UNW_X86_64;
 #endif
 
-struct perf_deferred {
-    struct perf_record r; /* its chain points to CHAIN, which we own */
-    unsigned char *chain;
-    uint64_t cookie;
-};
+/* More than the rings of perf hold; a file without rounds may contain any amount. */
+enum { MOST_COPIED = 1 << 30 };
 
 static void apply(void *with, const struct perf_raw *raw)
 {
@@ -38,6 +33,7 @@ void perf_engine_init(struct perf_engine *e, struct intern *in, const struct per
     e->in = in;
     e->queue.deliver = apply;
     e->queue.with = e;
+    e->queue.most_copied = MOST_COPIED;
     perf_module_init(&e->modules, in, host);
     perf_process_init(&e->processes, in, &e->modules);
     perf_stack_init(&e->stacks, in, &e->processes);
@@ -50,10 +46,8 @@ void perf_engine_release(struct perf_engine *e)
 {
     for (size_t i = 0; i < e->attrs.v.n; i++)
         free(e->attrs.v.v[i]);
-    for (size_t i = 0; i < e->deferred.n; i++)
-        free(e->deferred.v[i].chain);
     vec_release(&e->attrs.v);
-    vec_release(&e->deferred);
+    perf_deferred_release(&e->deferred);
     vec_release(&e->group_value);
     vec_release(&e->self);
     vec_release(&e->bare);
@@ -247,8 +241,9 @@ static uint32_t stack_of(struct perf_engine *e, struct perf_thread *t, const str
     return stack;
 }
 
-static void take_sample(struct perf_engine *e, const struct perf_record *r)
+static void take_sample(void *with, const struct perf_record *r)
 {
+    struct perf_engine *e = with;
     /* A thread that is about to end has tid -1. */
     struct perf_thread *t = perf_process_thread(&e->processes, (int32_t)r->pid, (int32_t)r->tid);
     struct sample out = { .cpu = r->cpu, .tags = r->tags, .count = r->count ? r->count : 1 };
@@ -267,73 +262,13 @@ static void take_sample(struct perf_engine *e, const struct perf_record *r)
         write_sample(e, r, r->attr, out, r->period ? r->period : 1);
 }
 
-/* --- samples whose user part comes later --- */
-
-/* Cookie of the record with the user part; 0 when the sample is complete. */
-static uint64_t deferred_cookie(const struct perf_words *chain)
-{
-    for (size_t i = 0; i + 1 < chain->n; i++)
-        if ((int64_t)perf_word(chain, i) == PERF_CONTEXT_USER_DEFERRED_)
-            return perf_word(chain, i + 1);
-    return 0;
-}
-
-static void defer(struct perf_engine *e, const struct perf_record *r, uint64_t cookie)
-{
-    struct perf_deferred *d = vec_add(&e->deferred);
-
-    *d = (struct perf_deferred){ .r = *r, .chain = mem_alloc(r->chain.n * 8), .cookie = cookie };
-    memcpy(d->chain, r->chain.p, r->chain.n * 8);
-    d->r.chain.p = d->chain;
-    d->r.read = (struct perf_words){ NULL, 0 };
-    d->r.branches = (struct perf_words){ NULL, 0 };
-    d->r.has_regs = d->r.has_stack = false;
-}
-
-/* Join the saved kernel part and the user part USER into one chain. */
-static void complete(struct perf_engine *e, struct perf_deferred *d, const struct perf_words *user)
-{
-    size_t kernel = d->r.chain.n;
-    uint64_t mark = (uint64_t)PERF_CONTEXT_USER;
-
-    for (size_t i = 0; i < d->r.chain.n && kernel == d->r.chain.n; i++)
-        if ((int64_t)perf_word(&d->r.chain, i) == PERF_CONTEXT_USER_DEFERRED_)
-            kernel = i;
-    d->chain = mem_realloc(d->chain, (kernel + 1 + user->n) * 8);
-    memcpy(d->chain + kernel * 8, &mark, 8);
-    if (user->n)
-        memcpy(d->chain + (kernel + 1) * 8, user->p, user->n * 8);
-    d->r.chain = (struct perf_words){ d->chain, kernel + 1 + user->n };
-    take_sample(e, &d->r);
-    free(d->chain);
-}
-
-static void on_deferred(struct perf_engine *e, const struct perf_record *r)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < e->deferred.n; i++) {
-        struct perf_deferred *d = &e->deferred.v[i];
-
-        if (d->cookie == r->cookie && d->r.tid == r->tid)
-            complete(e, d, &r->chain);
-        else if (kept++ != i)
-            e->deferred.v[kept - 1] = *d;
-    }
-    e->deferred.n = kept;
-}
-
 static void on_sample(struct perf_engine *e, const struct perf_record *r)
 {
-    uint64_t cookie = deferred_cookie(&r->chain);
-
     if (r->time_ns && (!e->counts.first_ns || r->time_ns < e->counts.first_ns))
         e->counts.first_ns = r->time_ns;
     if (r->time_ns > e->counts.last_ns)
         e->counts.last_ns = r->time_ns;
-    if (cookie && e->deferred.n < MOST_DEFERRED)
-        defer(e, r, cookie);
-    else
+    if (!perf_deferred_add(&e->deferred, r))
         take_sample(e, r);
 }
 
@@ -341,6 +276,7 @@ static void on_sample(struct perf_engine *e, const struct perf_record *r)
 
 void perf_engine_record(struct perf_engine *e, const struct perf_record *r)
 {
+    perf_work_earn(&e->processes.work);
     switch (r->type) {
     case PERF_RECORD_SAMPLE:
         on_sample(e, r);
@@ -360,7 +296,7 @@ void perf_engine_record(struct perf_engine *e, const struct perf_record *r)
         perf_stack_ksymbol(&e->stacks, r);
         break;
     case PERF_RECORD_CALLCHAIN_DEFERRED_:
-        on_deferred(e, r);
+        perf_deferred_complete(&e->deferred, r, take_sample, e);
         break;
     default:
         perf_process_record(&e->processes, r);
@@ -380,9 +316,7 @@ void perf_engine_until(struct perf_engine *e, uint64_t until_ns)
 void perf_engine_finish(struct perf_engine *e, uint64_t stop_ns)
 {
     perf_order_until(&e->queue, UINT64_MAX);
-    for (size_t i = 0; i < e->deferred.n; i++) /* their user part is missing */
-        complete(e, &e->deferred.v[i], &(struct perf_words){ NULL, 0 });
-    e->deferred.n = 0;
+    perf_deferred_finish(&e->deferred, take_sample, e);
     perf_wait_end(&e->waits, stop_ns);
 }
 
@@ -426,6 +360,8 @@ void perf_engine_quality(struct perf_engine *e)
     sink_meta_u64(out, "quality.not_walked", s->bare);
     if (s->bare)
         name_bare_modules(e);
+    if (e->processes.work.ignored)
+        sink_meta_u64(out, "quality.mappings_ignored", e->processes.work.ignored);
     if (e->waits.metric) {
         sink_meta_u64(out, "quality.waits", e->waits.waits);
         sink_meta_u64(out, "quality.waits_guessed", e->waits.guessed);

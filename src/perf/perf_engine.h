@@ -16,6 +16,7 @@
 #ifndef FATHOM_PERF_PERF_ENGINE_H
 #define FATHOM_PERF_PERF_ENGINE_H
 
+#include "perf/perf_deferred.h"
 #include "perf/perf_ifunc.h"
 #include "perf/perf_order.h"
 #include "perf/perf_process.h"
@@ -29,8 +30,6 @@ struct perf_counts {
     uint64_t first_ns, last_ns; /* times of samples */
 };
 
-struct perf_deferred;
-
 struct perf_engine {
     struct intern *in;
     struct perf_attrs attrs;
@@ -42,7 +41,7 @@ struct perf_engine {
     struct perf_ifuncs ifuncs;
     struct perf_counts counts;
     bool has_clock_metric; /* an event has taken the name PERF_CPU_METRIC */
-    VEC(struct perf_deferred) deferred; /* samples whose user part follows in a later record */
+    struct perf_deferred deferred;
     struct umap group_at;               /* sample id -> index in group_value + 1 */
     VEC(uint64_t) group_value;          /* last value of each counter of a group */
     VEC(uint64_t) self; /* by frame id - 1: self weight of the first event */

@@ -11,6 +11,9 @@
 #include "profile/module_kind.h"
 #include "unwind/unw_table.h"
 
+/* A recording can call a file any number of names, such as /usr/./lib. */
+enum { MOST_ALIASES = 16 };
+
 static const char deleted[] = " (deleted)";
 
 const struct perf_host perf_host_none = { 0 };
@@ -44,6 +47,7 @@ void perf_module_release(struct perf_modules *m)
     vec_release(&m->user);
     index_release(&m->by_key);
     index_release(&m->by_path);
+    umap_release(&m->files);
 }
 
 /* --- users -------------------------------------------------------------------------------- */
@@ -167,6 +171,8 @@ uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w
     }
     if (kind != MODULE_FILE)
         file.device = file.inode = file.build_id_size = 0;
+    else if (m->host->find) /* its file is found by path and build id alone: read it once */
+        file.device = file.inode = 0;
     h = key_of(&file, path);
     for (uint32_t at = index_first(&m->by_key, h), n; (n = index_id(&m->by_key, h, &at));)
         if (is_same(&m->v.v[n - 1], &file, path)) {
@@ -191,14 +197,33 @@ uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w
     return (uint32_t)m->v.n;
 }
 
+/* Whether too many modules have the file of X, which was found at FD, or only its build id. */
+static bool is_alias(struct perf_modules *m, const struct perf_module *x, int fd)
+{
+    struct stat st;
+    uint64_t key;
+    uint32_t n;
+
+    if (fd >= 0 && fstat(fd, &st) == 0)
+        key = hash_pair(st.st_dev, st.st_ino);
+    else if (x->build_id_size)
+        key = hash_bytes(x->build_id, x->build_id_size);
+    else
+        return x->path[0] != '/';
+    n = umap_find(&m->files, key);
+    umap_put(&m->files, key, n + 1);
+    return n >= MOST_ALIASES;
+}
+
 /* A file found by its name or build id, not the one that was mapped. */
 static void load_found(struct perf_modules *m, struct perf_module *x)
 {
     int fd = m->host->find(x->path, x->build_id, x->build_id_size);
 
+    x->is_alias = is_alias(m, x, fd);
     if (fd < 0)
         return;
-    if (elf_file_read(&x->elf, fd))
+    if (!x->is_alias && elf_file_read(&x->elf, fd))
         x->table = cfi_table_open(fd, x->build_id_size ? x->build_id : NULL, x->build_id_size,
                                   NULL);
     close(fd);

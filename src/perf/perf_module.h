@@ -30,6 +30,7 @@ struct perf_module {
     const struct named_user *user;
     int fd;        /* -1 when it could not be opened */
     bool loaded;   /* elf, table and id are valid */
+    bool is_alias; /* one of too many names of a file: it gets no symbols */
     struct elf_file elf;
     struct unw_table *table; /* NULL for code generated at run time, and where none was found */
     uint32_t id;             /* in the sink */
@@ -47,6 +48,7 @@ struct perf_modules {
     struct index by_key;
     VEC(struct perf_build_id) build_id;
     struct index by_path; /* of build_id */
+    struct umap files;    /* hash of a file or build id -> number of modules with it */
     VEC(struct named_user *) user;
     struct intern *in;
     const struct perf_host *host;

@@ -62,6 +62,8 @@ void perf_names(struct perf_engine *e, struct sym_resolve *names)
     sym_resolve_init(names, e->in);
     names->no_linkage = true;
     names->is_past = e->modules.host->is_past;
+    if (e->modules.host->no_files)
+        return;
     for (size_t i = 0; i < e->modules.v.n; i++) {
         const struct perf_module *m = &e->modules.v.v[i];
 
@@ -69,6 +71,10 @@ void perf_names(struct perf_engine *e, struct sym_resolve *names)
             continue;
         sym_resolve_where(names, m->id, m->root, m->target_pid, m->pid);
         sym_resolve_user(names, m->id, m->user);
+        if (m->is_alias)
+            sym_resolve_opened(names, m->id,
+                               sym_module_open(&(struct sym_request){ .path = m->path,
+                                                                      .kind = MODULE_NONE }));
         if (m->fd > 0)
             sym_resolve_file(names, m->id, m->fd);
         sym_resolve_variants(names, m->id, m->variant.v, m->variant.n);

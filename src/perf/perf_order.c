@@ -12,10 +12,12 @@ static int by_time(const void *a, const void *b)
     return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
-static void drop_copy(struct perf_queued *it)
+static void drop_copy(struct perf_queue *q, struct perf_queued *it)
 {
-    if (it->raw.passing)
-        free((void *)it->raw.body.p);
+    if (!it->raw.passing)
+        return;
+    q->copied -= cur_left(&it->raw.body);
+    free((void *)it->raw.body.p);
 }
 
 static void forget_delivered(struct perf_queue *q)
@@ -25,6 +27,13 @@ static void forget_delivered(struct perf_queue *q)
     memmove(q->items.v, q->items.v + q->done, (q->items.n - q->done) * sizeof *q->items.v);
     q->items.n -= q->done;
     q->done = 0;
+}
+
+static void sort(struct perf_queue *q)
+{
+    if (q->unsorted && q->items.n)
+        qsort(q->items.v + q->done, q->items.n - q->done, sizeof *q->items.v, by_time);
+    q->unsorted = false;
 }
 
 void perf_order_add(struct perf_queue *q, const struct perf_raw *raw, uint64_t time_ns)
@@ -41,6 +50,7 @@ void perf_order_add(struct perf_queue *q, const struct perf_raw *raw, uint64_t t
 
         memcpy(copy, raw->body.p, n);
         it.raw.body = cursor_of(copy, n);
+        q->copied += n;
     }
     if (time_ns >= q->newest_ns)
         q->newest_ns = time_ns;
@@ -48,18 +58,20 @@ void perf_order_add(struct perf_queue *q, const struct perf_raw *raw, uint64_t t
         q->unsorted = true;
     forget_delivered(q);
     vec_push(&q->items, it);
+    if (q->most_copied && q->copied > q->most_copied) {
+        sort(q);
+        perf_order_until(q, q->items.v[q->done + (q->items.n - q->done) / 2].time_ns);
+    }
 }
 
 void perf_order_until(struct perf_queue *q, uint64_t until_ns)
 {
-    if (q->unsorted && q->items.n)
-        qsort(q->items.v + q->done, q->items.n - q->done, sizeof *q->items.v, by_time);
-    q->unsorted = false;
+    sort(q);
     while (q->done < q->items.n && q->items.v[q->done].time_ns <= until_ns) {
         struct perf_queued it = q->items.v[q->done++];
 
         q->deliver(q->with, &it.raw);
-        drop_copy(&it);
+        drop_copy(q, &it);
     }
 }
 
@@ -72,6 +84,6 @@ void perf_order_round(struct perf_queue *q)
 void perf_order_release(struct perf_queue *q)
 {
     for (size_t i = q->done; i < q->items.n; i++)
-        drop_copy(&q->items.v[i]);
+        drop_copy(q, &q->items.v[i]);
     vec_release(&q->items);
 }

@@ -18,12 +18,13 @@ struct perf_queue {
     size_t done;  /* number of them delivered */
     bool unsorted;
     uint64_t serial, newest_ns, safe_ns;
+    size_t copied, most_copied; /* bytes; 0: no limit */
     void (*deliver)(void *with, const struct perf_raw *raw);
     void *with;
 };
 
 /* Add a record.  A record without a time is delivered at once.  The bytes of a passing record are
- * copied. */
+ * copied; if the copies become too large, the older half of the queue is delivered. */
 void perf_order_add(struct perf_queue *q, const struct perf_raw *raw, uint64_t time_ns);
 /* Deliver all records up to UNTIL_NS. */
 void perf_order_until(struct perf_queue *q, uint64_t until_ns);

@@ -9,11 +9,15 @@
 
 #include "profile/module_kind.h"
 
+/* In all address spaces: 300 MB.  Tens of thousands of processes have fewer. */
+enum { MOST_RANGES = 1 << 23 };
+
 void perf_process_init(struct perf_processes *p, struct intern *in, struct perf_modules *modules)
 {
     memset(p, 0, sizeof *p);
     p->in = in;
     p->modules = modules;
+    p->work.left = PERF_WORK_START;
 }
 
 static struct perf_space *space_new(struct unw_space *unw)
@@ -25,22 +29,24 @@ static struct perf_space *space_new(struct unw_space *unw)
     return s;
 }
 
-static void space_drop(struct perf_space *s)
+static void space_drop(struct perf_processes *p, struct perf_space *s)
 {
     if (!s || --s->users)
         return;
+    p->n_ranges -= s->unw->n;
     cfi_space_free(s->unw);
     umap_release(&s->frame_by_pc);
     free(s);
 }
 
 /* Return a space that is not shared, for changing it. */
-static struct perf_space *space_own(struct perf_process *x)
+static struct perf_space *space_own(struct perf_processes *p, struct perf_process *x)
 {
     if (x->space->users > 1) {
         struct perf_space *copy = space_new(cfi_space_copy(x->space->unw));
 
-        space_drop(x->space);
+        p->n_ranges += copy->unw->n;
+        space_drop(p, x->space);
         x->space = copy;
     }
     return x->space;
@@ -49,7 +55,7 @@ static struct perf_space *space_own(struct perf_process *x)
 void perf_process_release(struct perf_processes *p)
 {
     for (size_t i = 0; i < p->process.n; i++) {
-        space_drop(p->process.v[i]->space);
+        space_drop(p, p->process.v[i]->space);
         free(p->process.v[i]->jit_dump);
         free(p->process.v[i]);
     }
@@ -122,6 +128,19 @@ static void update_thread(struct perf_processes *p, const struct perf_thread *t)
     sink_update_thread(p->in->out, t->id, &t->info);
 }
 
+/* Whether X may map a range at START.  Counts the mapping otherwise. */
+static bool may_map(struct perf_processes *p, const struct perf_process *x, uint64_t start)
+{
+    const struct unw_space *s = x->space->unw;
+    uint64_t copied = x->space->users > 1 ? s->n : 0;
+
+    if (p->n_ranges + copied + UNW_SPACE_ROOM <= MOST_RANGES &&
+        perf_work_spend(&p->work, copied + perf_work_of_map(s, start)))
+        return true;
+    p->work.ignored++;
+    return false;
+}
+
 static void map_into(struct perf_processes *p, struct perf_process *x, struct perf_mapping *w)
 {
     const struct perf_host *host = p->modules->host;
@@ -152,8 +171,12 @@ static void map_into(struct perf_processes *p, struct perf_process *x, struct pe
     r = unw_space_find(s->unw, w->start);
     if (r && r->start == w->start && r->end == w->end && r->module == number && r->bias == bias)
         return; /* a JIT that toggles the protection of a page */
-    s = space_own(x);
+    if (!may_map(p, x, w->start))
+        return;
+    s = space_own(p, x);
+    p->n_ranges -= s->unw->n;
     cfi_space_map(s->unw, w->start, w->end, bias, perf_module_table(m), number);
+    p->n_ranges += s->unw->n;
     s->generation++;
     umap_clear(&s->frame_by_pc);
 }
@@ -368,7 +391,7 @@ static void on_exec(struct perf_processes *p, struct perf_thread *t, uint32_t na
 
     end_other_threads(p, t, time_ns);
     forget_stacks(p, t);
-    space_drop(x->space);
+    space_drop(p, x->space);
     x->space = space_new(cfi_space_new(p->arch));
     x->execs++;
     x->n_frames = 0;
@@ -509,7 +532,7 @@ const struct unw_range *perf_process_range(struct perf_processes *p, struct perf
         return r;
     w = *r;
     m = perf_module_get(p->modules, w.module & ~PERF_PENDING);
-    if (!m)
+    if (!m || !perf_work_spend(&p->work, perf_work_of_map(s->unw, w.start)))
         return NULL;
     perf_module_load(p->modules, m);
     *loaded = true;

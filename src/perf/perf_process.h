@@ -18,6 +18,7 @@
 #include "perf/perf_lbr.h"
 #include "perf/perf_module.h"
 #include "perf/perf_record.h"
+#include "perf/perf_work.h"
 #include "profile/intern.h"
 
 /* Flag in a range's module number: the module is not loaded, and the bias is only start - file
@@ -90,6 +91,8 @@ struct perf_processes {
     struct umap by_pid, by_tid; /* -> index + 1 */
     struct umap by_name;        /* process id, name and tid -> thread id, of earlier names */
     uint64_t n_joints;
+    struct perf_work work;
+    uint64_t n_ranges;          /* in all spaces */
     uint64_t start_ns;          /* of the recording */
     enum unw_arch arch;
     bool no_children;           /* children are not recorded */

@@ -7,7 +7,10 @@
 
 #include "profile/module_kind.h"
 
-enum { MAX_LOADS = 64 }; /* limit of modules loaded for one stack */
+enum {
+    MAX_LOADS = 64,          /* modules loaded for one stack */
+    MOST_KSYMBOLS = 1 << 20,
+};
 
 struct user { /* the user part of a stack, leaf first */
     struct unw_frame *frames;
@@ -26,8 +29,7 @@ void perf_stack_init(struct perf_stacks *s, struct intern *in, struct perf_proce
     s->processes = p;
     snprintf(s->kernel_path, sizeof s->kernel_path, "[kernel]");
     s->frames = mem_alloc(PERF_MAX_FRAMES * sizeof *s->frames);
-    joint_init(&s->joints);
-    s->rules = cfi_cache_new();
+    s->ksymbols = cfi_space_new(UNW_X86_64);
 }
 
 void perf_stack_release(struct perf_stacks *s)
@@ -38,7 +40,7 @@ void perf_stack_release(struct perf_stacks *s)
     umap_release(&s->kernel_frames);
     umap_release(&s->root_frames);
     umap_release(&s->ends);
-    vec_release(&s->ksymbol);
+    cfi_space_free(s->ksymbols);
 }
 
 static uint32_t truncated_stack(struct perf_stacks *s)
@@ -262,6 +264,8 @@ static void walk(struct perf_stacks *s, struct perf_thread *t, const struct perf
         walk_branches(s, t, r, u);
     } else if (r->has_regs && r->has_stack && (r->stack.size || !c->user.n)) {
         u->way = BY_TABLES;
+        if (!s->rules) /* large: only for recordings with registers */
+            s->rules = cfi_cache_new();
         u->end = unw_walk(t->process->space->unw, s->rules, r->regs, &r->stack, u->frames,
                           PERF_MAX_FRAMES, &u->n);
     } else if (c->user.n) {
@@ -413,21 +417,26 @@ static uint32_t kernel_module(struct perf_stacks *s)
 void perf_stack_ksymbol(struct perf_stacks *s, const struct perf_record *r)
 {
     struct function f = { .name = intern_cstr(s->in, r->text), .module = kernel_module(s) };
+    struct perf_work *work = &s->processes->work;
     uint32_t frame;
 
     if (!*r->text)
         return;
+    if (s->ksymbols->n >= MOST_KSYMBOLS ||
+        !perf_work_spend(work, perf_work_of_map(s->ksymbols, r->start))) {
+        work->ignored++;
+        return;
+    }
     frame = intern_named_frame(s->in, FRAME_KERNEL, intern_function(s->in, &f), 0);
-    vec_push(&s->ksymbol, ((struct perf_ksymbol){ r->start, r->start + r->size, frame }));
+    cfi_space_map(s->ksymbols, r->start, r->start + r->size, 0, NULL, frame);
     umap_clear(&s->kernel_frames);
 }
 
 static uint32_t find_ksymbol(const struct perf_stacks *s, uint64_t pc)
 {
-    for (size_t i = s->ksymbol.n; i--;)
-        if (pc >= s->ksymbol.v[i].start && pc < s->ksymbol.v[i].end)
-            return s->ksymbol.v[i].frame;
-    return 0;
+    const struct unw_range *r = unw_space_find(s->ksymbols, pc);
+
+    return r ? r->module : 0;
 }
 
 static uint32_t kernel_frame(struct perf_stacks *s, uint64_t pc, bool is_return)

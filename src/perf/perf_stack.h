@@ -23,11 +23,6 @@ struct perf_stack_counts { /* of stacks with a user part */
     uint64_t short_copies; /* walks that needed bytes beyond the copy, joined or not */
 };
 
-struct perf_ksymbol { /* code that the kernel generated or loaded */
-    uint64_t start, end;
-    uint32_t frame;
-};
-
 struct perf_stacks {
     struct intern *in;
     struct perf_processes *processes;
@@ -42,7 +37,7 @@ struct perf_stacks {
     uint32_t bare_module; /* in whose code the last stack of counts.bare ends */
     char kernel_path[128]; /* of the kernel as a module */
     uint64_t kernel_shift; /* from addresses in records to addresses of symbols */
-    VEC(struct perf_ksymbol) ksymbol;
+    struct unw_space *ksymbols; /* code that the kernel generated or loaded; module: frame id */
     struct perf_stack_counts counts;
 };
 

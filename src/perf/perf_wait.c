@@ -44,6 +44,8 @@ static const char *word_of_chain(struct perf_waits *w, const struct perf_words *
 {
     const char *found = NULL;
 
+    if (w->processes->modules->host->no_files)
+        return PERF_BLOCKED_UNKNOWN;
     if (!w->kernel)
         w->kernel = sym_module_open(&(struct sym_request){
             .path = w->stacks->kernel_path, .kind = module_kind_of(w->stacks->kernel_path) });

@@ -19,11 +19,6 @@ static struct joint_slot *slot_of(const struct joints *j, uint64_t key)
     return &j->slot[(key >> 8) % SLOTS];
 }
 
-void joint_init(struct joints *j)
-{
-    j->slot = mem_zalloc(SLOTS * sizeof *j->slot);
-}
-
 void joint_release(struct joints *j)
 {
     free(j->slot);
@@ -34,13 +29,15 @@ void joint_put(struct joints *j, struct joint at, uint32_t stack)
 {
     uint64_t key = key_of(at);
 
+    if (!j->slot)
+        j->slot = mem_zalloc(SLOTS * sizeof *j->slot);
     *slot_of(j, key) = (struct joint_slot){ key, stack };
 }
 
 uint32_t joint_find(const struct joints *j, struct joint at)
 {
     uint64_t key = key_of(at);
-    const struct joint_slot *s = slot_of(j, key);
+    const struct joint_slot *s = j->slot ? slot_of(j, key) : NULL;
 
-    return s->key == key ? s->stack : 0;
+    return s && s->key == key ? s->stack : 0;
 }

@@ -13,14 +13,13 @@
 struct joint { /* identifies a frame on a thread's stack */
     uint64_t thread, pc, sp;
 };
-struct joints {
+struct joints { /* start from {0} */
     struct joint_slot {
         uint64_t key;
         uint32_t stack;
     } *slot;
 };
 
-void joint_init(struct joints *j);
 void joint_release(struct joints *j);
 void joint_put(struct joints *j, struct joint at, uint32_t stack); /* STACK ends in frame AT */
 uint32_t joint_find(const struct joints *j, struct joint at);      /* stack id, 0 if not found */

@@ -721,6 +721,56 @@ TEST(perf_engine_completes_deferred_chains_of_the_same_thread)
     finish(&r);
 }
 
+TEST(perf_engine_completes_deferred_chains_in_order_among_many)
+{
+    const uint64_t mark = (uint64_t)PERF_CONTEXT_USER_DEFERRED_;
+    struct run r;
+
+    start(&r);
+    for (uint64_t i = 0; i < 3000; i++) {
+        for (uint32_t k = 0; k < 2; k++) /* the samples of every third cookie are never completed */
+            pb_sample(&r.b, &(struct pb_sample){ .time = 10 * i + k + 1, .pid = 10, .tid = 10,
+                                                 .period = 10 * i + k + 1, .kernel = true,
+                                                 .chain = CHAIN(KERNEL(1), mark, 1 + i % 1500) });
+        if (i % 3)
+            pb_deferred(&r.b, 10 * i + 5, 10, 10, 1 + i % 1500, CHAIN(CODE + 1));
+    }
+    told(&r, 0);
+    CHECK_EQ(r.profile->sample.n, 6000);
+    for (size_t i = 0; i < 6000; i++) {
+        /* i counts the samples with a user part, then the others */
+        uint64_t n = i < 4000 ? i / 2 / 2 * 3 + i / 2 % 2 + 1 : (i - 4000) / 2 * 3;
+
+        CHECK_EQ(r.profile->sample.v[i].weight, 10 * n + i % 2 + 1);
+    }
+    CHECK(r.e.deferred.v.cap < 6000);
+    finish(&r);
+}
+
+TEST(perf_engine_ignores_mappings_beyond_its_work)
+{
+    const uint64_t top = 0x7f0000000000;
+    struct run r;
+
+    start(&r);
+    r.e.processes.work.left = 0;
+    start_program(&r, 10);
+    for (uint32_t i = 0; i < 2000; i++) /* each is below the last and moves it */
+        pb_map(&r.b, 3 + i, 10, top - PAGE * i, PAGE, PAGE * i, LIB);
+    pb_chain(&r.b, 2000000, 10, CHAIN(top - PAGE * 5 + 1, CODE + 1));
+    CHECK_STR(told(&r, 0), "10/10 cpu 1000000+1000000 1000000 prog+1001r;libx.so+5001\n");
+    CHECK_EQ(r.e.processes.work.ignored, 0);
+    r.e.processes.work.left = 0;
+    for (uint32_t i = 0; i < 3; i++)
+        perf_engine_record(&r.e, &(struct perf_record){
+            .type = PERF_RECORD_MMAP, .pid = 10, .tid = 10, .start = PAGE * (9 - 2 * i),
+            .size = PAGE, .prot = 4, .text = LIB });
+    CHECK_EQ(r.e.processes.work.ignored, 2); /* one record pays for 1024 */
+    perf_engine_quality(&r.e);
+    CHECK_STR(profile_meta(r.profile, "quality.mappings_ignored"), "2");
+    finish(&r);
+}
+
 TEST(perf_engine_weighs_each_event_of_a_group_by_its_increase)
 {
     static const uint64_t values[2][5] = { { 2, 500, 100, 3, 101 }, { 2, 800, 100, 3, 101 } };
@@ -841,6 +891,23 @@ TEST(perf_order_delivers_a_round_up_to_the_newest_of_the_one_before)
     CHECK_STR(buf_text(&told_times), "3 5 7 9 ");
     perf_order_add(&q, &(struct perf_raw){ .body = cursor_of(times, 1) }, 0);
     CHECK_STR(buf_text(&told_times), "3 5 7 9 5 "); /* without a time: delivered at once */
+    perf_order_release(&q);
+    buf_release(&told_times);
+}
+
+TEST(perf_order_delivers_the_older_half_of_too_many_bytes)
+{
+    static const uint8_t times[] = { 6, 2, 8, 4, 9, 1 };
+    struct buf told_times = { 0 };
+    struct perf_queue q = { .deliver = note_time, .with = &told_times, .most_copied = 4 };
+
+    for (size_t i = 0; i < ARRAY_LEN(times); i++)
+        perf_order_add(&q, &(struct perf_raw){ .body = cursor_of(&times[i], 1), .passing = true },
+                       times[i]);
+    CHECK_STR(buf_text(&told_times), "2 4 6 ");
+    perf_order_until(&q, UINT64_MAX);
+    CHECK_STR(buf_text(&told_times), "2 4 6 1 8 9 ");
+    CHECK_EQ(q.copied, 0);
     perf_order_release(&q);
     buf_release(&told_times);
 }

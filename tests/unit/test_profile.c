@@ -156,9 +156,8 @@ TEST(profile_keeps_the_last_value_of_a_meta_key)
 
 TEST(joints_are_found_by_thread_and_place)
 {
-    struct joints j;
+    struct joints j = { 0 };
 
-    joint_init(&j);
     joint_put(&j, (struct joint){ 7, 0x401000, 0x7ffe0010 }, 3);
     CHECK_EQ(joint_find(&j, (struct joint){ 7, 0x401000, 0x7ffe0010 }), 3);
     CHECK_EQ(joint_find(&j, (struct joint){ 8, 0x401000, 0x7ffe0010 }), 0);
@@ -279,9 +278,8 @@ TEST(profile_meta_numbers_fall_back)
 
 TEST(joint_finds_only_the_exact_place)
 {
-    struct joints j;
+    struct joints j = { 0 };
 
-    joint_init(&j);
     joint_put(&j, (struct joint){ .thread = 1, .pc = 0x1000, .sp = 0x7000 }, 5);
     CHECK_EQ(joint_find(&j, (struct joint){ .thread = 1, .pc = 0x1000, .sp = 0x7000 }), 5);
     for (uint32_t i = 0; i < 1 << 17; i++) /* try every slot */
