@@ -136,7 +136,7 @@ static void put_event_names(struct writer *w)
 
         out_char(w->out, ' ');
         for (const char *s = profile_string(w->p, m->name); *s; s++)
-            out_char(w->out, *s <= ' ' ? '_' : *s);
+            out_char(w->out, (unsigned char)*s <= ' ' ? '_' : *s);
         if (strcmp(profile_string(w->p, m->unit), "ns") == 0)
             out_str(w->out, "-ns");
     }

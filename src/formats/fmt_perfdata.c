@@ -62,16 +62,16 @@ static bool is_loss(const struct perf_raw *raw)
     return raw->type == PERF_RECORD_LOST || raw->type == PERF_RECORD_LOST_SAMPLES;
 }
 
-/* Whether some event may have samples but none was found yet. */
-static bool lacks_samples(const struct importer *im)
+/* Number of the first event, from AT on, that may have samples but none was found yet. */
+static size_t next_without_samples(const struct importer *im, size_t at)
 {
-    for (size_t i = 0; i < im->engine.attrs.v.n; i++) {
-        const struct perf_attr *a = im->engine.attrs.v.v[i];
+    for (; at < im->engine.attrs.v.n; at++) {
+        const struct perf_attr *a = im->engine.attrs.v.v[at];
 
         if (!a->expected && (a->type != PERF_TYPE_SOFTWARE || a->config != PERF_COUNT_SW_DUMMY))
-            return true;
+            break;
     }
-    return false;
+    return at;
 }
 
 /* The order of metrics is that of the events, and events without samples have none.  Read ahead
@@ -81,13 +81,12 @@ static void define_metrics(struct importer *im)
     struct perf_attrs *attrs = &im->engine.attrs;
     struct perf_stream ahead;
     struct perf_raw raw;
-    size_t dropped = 0;
-    bool more = lacks_samples(im);
+    size_t dropped = 0, next = next_without_samples(im, 0);
 
     perfdata_stream_init(&ahead, im->file.data);
-    while (more && perfdata_stream_next(&ahead, &raw, NULL) > 0) {
+    while (next < attrs->v.n && perfdata_stream_next(&ahead, &raw, NULL) > 0) {
         if (perf_engine_expect(&im->engine, &raw))
-            more = lacks_samples(im);
+            next = next_without_samples(im, next);
         pages_drop(im->input, ahead.raw.p, &dropped);
     }
     perfdata_stream_release(&ahead);
@@ -192,14 +191,15 @@ static void name_frames(struct importer *im)
     sym_resolve_release(&names);
 }
 
-static int import(const struct import_input *in, struct sink *out, struct err *e)
+int perfdata_import(const struct import_input *in, const struct perf_host *host, struct sink *out,
+                    struct err *e)
 {
     struct importer im = { .input = in };
     bool cut = false;
     int rc;
 
     intern_init(&im.in, out);
-    perf_engine_init(&im.engine, &im.in, &perfdata_host);
+    perf_engine_init(&im.engine, &im.in, host);
     rc = perfdata_open(&im.file, &im.engine, in->data, in->size, e);
     if (rc == 0)
         rc = read_records(&im, &cut, e);
@@ -214,6 +214,11 @@ static int import(const struct import_input *in, struct sink *out, struct err *e
     intern_release(&im.in);
     perfdata_close(&im.file);
     return sink_end(out, e) < 0 || rc < 0 ? -1 : 0;
+}
+
+static int import(const struct import_input *in, struct sink *out, struct err *e)
+{
+    return perfdata_import(in, &perfdata_host, out, e);
 }
 
 static int recognize(const struct import_input *in)

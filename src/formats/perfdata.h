@@ -17,6 +17,7 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "formats/formats.h"
 #include "perf/perf_engine.h"
 
 enum perf_tool_record { /* of the perf tool, without a trailer */
@@ -38,6 +39,8 @@ struct perf_file {
     const char *host, *release, *arch, *cpu, *command; /* "" when unknown */
     struct cursor data;                                /* the sequence of records */
     bool cut; /* the file is shorter than its header states, or was not finished */
+    bool has_kernel;         /* read: */
+    uint64_t kernel_now[2]; /* present addresses of the symbols that perf records */
 };
 
 bool perfdata_is(const void *data, size_t n);
@@ -55,6 +58,7 @@ struct perf_stream {
     struct buf plain;
     size_t plain_at;
     void *zstd;
+    uint64_t n_packed, n_plain; /* bytes decompressed, and their size then */
     bool cut; /* the last record is incomplete */
 };
 void perfdata_stream_init(struct perf_stream *s, struct cursor data);
@@ -68,6 +72,10 @@ extern const struct perf_host perfdata_host;
 /* Set up the kernel of F in its engine: by its release if it is not the running kernel, else at its
  * current addresses. */
 void perfdata_host_kernel(const struct perf_file *f);
-void perfdata_host_map_kernel(const struct perf_file *f, const struct perf_record *r);
+void perfdata_host_map_kernel(struct perf_file *f, const struct perf_record *r);
+
+/* Import with the facts of HOST instead of those of this machine. */
+int perfdata_import(const struct import_input *in, const struct perf_host *host, struct sink *out,
+                    struct err *e);
 
 #endif

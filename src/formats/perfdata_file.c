@@ -108,6 +108,8 @@ void perfdata_add_attr(struct perf_file *f, struct cursor body)
 static int read_attrs(struct perf_file *f, struct cursor whole, struct cursor table,
                       uint64_t entry, struct err *e)
 {
+    uint64_t left = cur_left(&whole); /* for ids: each event has its own */
+
     if (entry < ATTR_MIN + 16 || entry > ATTR_MAX)
         return err_set(e, ERR_FORMAT, "unsupported perf.data: event descriptions of %llu bytes",
                        (unsigned long long)entry);
@@ -116,7 +118,12 @@ static int read_attrs(struct perf_file *f, struct cursor whole, struct cursor ta
         uint64_t offset = cur_u64(&table), size = cur_u64(&table);
 
         cur_skip(&ids, offset);
-        add_attr(f, attr, cur_sub(&ids, size <= cur_left(&ids) ? size : 0));
+        if (size > cur_left(&ids))
+            size = 0;
+        if (size > left)
+            return err_set(e, ERR_FORMAT, "invalid perf.data: the id tables of its events overlap");
+        left -= size;
+        add_attr(f, attr, cur_sub(&ids, size));
     }
     return n_attrs(f) ? 0 : err_set(e, ERR_FORMAT, "perf.data has no events");
 }

@@ -51,6 +51,8 @@ static bool is_this_kernel(const struct perf_file *f)
 {
     struct utsname u;
 
+    if (f->engine->modules.host->no_files)
+        return false;
     return !*f->release || (uname(&u) == 0 && strcmp(u.release, f->release) == 0);
 }
 
@@ -62,32 +64,41 @@ void perfdata_host_kernel(const struct perf_file *f)
         snprintf(s->kernel_path, sizeof s->kernel_path, "[kernel %.100s]", f->release);
 }
 
-static uint64_t kernel_symbol(const char *name)
+/* perf records the address of the first of these that exists. */
+static const char *const references[] = { "_text", "_stext" };
+
+static void read_kernel(struct perf_file *f)
 {
     char line[512], symbol[256], kind;
     unsigned long long address;
-    FILE *f = fopen("/proc/kallsyms", "re");
-    uint64_t found = 0;
+    FILE *list = fopen("/proc/kallsyms", "re");
+    size_t found = 0;
 
-    while (f && !found && fgets(line, sizeof line, f))
-        if (sscanf(line, "%llx %c %255s", &address, &kind, symbol) == 3 &&
-            strcmp(symbol, name) == 0)
-            found = address;
-    if (f)
-        fclose(f);
-    return found;
+    while (list && found < ARRAY_LEN(references) && fgets(line, sizeof line, list)) {
+        if (sscanf(line, "%llx %c %255s", &address, &kind, symbol) != 3)
+            continue;
+        for (size_t i = 0; i < ARRAY_LEN(references); i++)
+            if (strcmp(symbol, references[i]) == 0) {
+                f->kernel_now[i] = address;
+                found++;
+            }
+    }
+    if (list)
+        fclose(list);
 }
 
 /* The kernel's load address changes with each boot; perf records the address of one symbol. */
-void perfdata_host_map_kernel(const struct perf_file *f, const struct perf_record *r)
+void perfdata_host_map_kernel(struct perf_file *f, const struct perf_record *r)
 {
     static const char prefix[] = "[kernel.kallsyms]";
     const char *symbol = r->text + sizeof prefix - 1;
-    uint64_t now;
 
     if (strncmp(r->text, prefix, sizeof prefix - 1) != 0 || !*symbol || !is_this_kernel(f))
         return;
-    now = kernel_symbol(symbol);
-    if (now && r->file_offset)
-        f->engine->stacks.kernel_shift = now - r->file_offset;
+    if (!f->has_kernel)
+        read_kernel(f);
+    f->has_kernel = true;
+    for (size_t i = 0; i < ARRAY_LEN(references); i++)
+        if (strcmp(symbol, references[i]) == 0 && f->kernel_now[i] && r->file_offset)
+            f->engine->stacks.kernel_shift = f->kernel_now[i] - r->file_offset;
 }

@@ -7,6 +7,10 @@
 
 enum { UNPACK_STEP = 1 << 20 };
 
+/* A copy of the same deep stack in each sample compresses to a few hundredths or thousandths. */
+enum { MAX_RATIO = 2000 };
+static const uint64_t always_fine = 256u << 20, never_fine = (uint64_t)256 << 30;
+
 void perfdata_stream_init(struct perf_stream *s, struct cursor data)
 {
     memset(s, 0, sizeof *s);
@@ -18,6 +22,15 @@ void perfdata_stream_release(struct perf_stream *s)
 {
     ZSTD_freeDStream(s->zstd);
     buf_release(&s->plain);
+}
+
+static int check_growth(const struct perf_stream *s, struct err *e)
+{
+    if (s->n_plain <= always_fine ||
+        (s->n_plain <= never_fine && s->n_plain / MAX_RATIO <= s->n_packed))
+        return 0;
+    return err_set(e, ERR_LIMIT, "%llu bytes of compressed records expand to more than %llu",
+                   (unsigned long long)s->n_packed, (unsigned long long)s->n_plain);
 }
 
 static int unpack(struct perf_stream *s, struct err *e)
@@ -39,10 +52,12 @@ static int unpack(struct perf_stream *s, struct err *e)
         return err_set(e, ERR_FORMAT, "cannot decompress a record (%s)",
                        ZSTD_getErrorName(rc));
     s->plain.n += out.pos;
+    s->n_plain += out.pos;
+    s->n_packed += in.pos;
     cur_skip(&s->packed, in.pos);
     if (!out.pos && !in.pos)
         s->packed.p = s->packed.end;
-    return 0;
+    return check_growth(s, e);
 }
 
 static bool take_plain(struct perf_stream *s, struct perf_raw *r)
