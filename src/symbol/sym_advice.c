@@ -98,6 +98,23 @@ static const char *path_for_dpkg(const char *path)
     return access(LISTS, X_OK) == 0 ? end : NULL;
 }
 
+/* Advice that depends on what debuginfod did; false without debuginfod. */
+static bool advise_debuginfod(struct sym_module *m)
+{
+    static const char *const says[] = {
+        [SYM_DEBUGINFOD_WANTED] = "libdebuginfod is fetching it in the background; once it has "
+                                  "arrived, new recordings have its names",
+        [SYM_DEBUGINFOD_ABSENT] = "no server in DEBUGINFOD_URLS has it",
+        [SYM_DEBUGINFOD_CACHED] = "the file from debuginfod does not match it or is damaged",
+    };
+    enum sym_debuginfod state = sym_debuginfod_state(m->file->build_id, m->file->build_id_size);
+
+    if (m->file->build_id_size < 2 || !says[state])
+        return false;
+    snprintf(m->advice, sizeof m->advice, "%s", says[state]);
+    return true;
+}
+
 static void advise_file(struct sym_module *m)
 {
     const char *dpkg = path_for_dpkg(m->req.path);
@@ -105,10 +122,13 @@ static void advise_file(struct sym_module *m)
     size_t cap = sizeof m->advice;
     const char *urls = "DEBUGINFOD_URLS=https://debuginfod.elfutils.org";
 
+    if (advise_debuginfod(m))
+        return;
     if (!is_installed(m->req.path))
         snprintf(out, cap, "build it with -g and do not strip it");
-    else if (sym_debuginfod_enabled())
-        snprintf(out, cap, "debuginfod is fetching it; the next recording will have its names");
+    else if (*m->req.root) /* our lists do not describe the files of a container */
+        snprintf(out, cap, "install the debug symbols of its package in its container, or set %s",
+                 urls);
     else if (find_package(m, package, sizeof package))
         snprintf(out, cap, "install %s%s, or set DEBUGINFOD_URLS=https://debuginfod.debian.net",
                  package, strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym");

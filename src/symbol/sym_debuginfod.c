@@ -76,25 +76,42 @@ static bool cache_folder(char *path, size_t cap)
     return st.st_uid == geteuid() || (strcmp(above, path) != 0 && st.st_uid == 0);
 }
 
-const char *sym_debuginfod_cached(const uint8_t *id, size_t n)
+/* Whether PATH can hold the path of the file, in the cache or not yet. */
+static bool path_of(char *path, size_t cap, const uint8_t *id, size_t n)
 {
-    static char path[PATH_MAX];
-    struct stat st;
     size_t at;
 
-    if (!sym_debuginfod_enabled() || n > ID_MAX ||
-        !cache_folder(path, sizeof path - 2 * ID_MAX - 16))
-        return NULL;
+    if (!sym_debuginfod_enabled() || n > ID_MAX || !cache_folder(path, cap - 2 * ID_MAX - 16))
+        return false;
     at = strlen(path);
     path[at++] = '/';
     for (size_t i = 0; i < n; i++, at += 2)
         snprintf(path + at, 3, "%02x", id[i]);
     strcpy(path + at, "/debuginfo");
-    /* An empty file means that no server had it. */
-    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-                   st.st_uid == geteuid()
-               ? path
-               : NULL;
+    return true;
+}
+
+enum sym_debuginfod sym_debuginfod_state(const uint8_t *id, size_t n)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (!path_of(path, sizeof path, id, n))
+        return SYM_DEBUGINFOD_OFF;
+    if (lstat(path, &st) < 0)
+        return SYM_DEBUGINFOD_WANTED;
+    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+        return SYM_DEBUGINFOD_OFF;
+    return st.st_size > 0 ? SYM_DEBUGINFOD_CACHED : SYM_DEBUGINFOD_ABSENT;
+}
+
+const char *sym_debuginfod_cached(const uint8_t *id, size_t n)
+{
+    static char path[PATH_MAX];
+
+    if (sym_debuginfod_state(id, n) != SYM_DEBUGINFOD_CACHED)
+        return NULL;
+    return path_of(path, sizeof path, id, n) ? path : NULL;
 }
 
 static bool load_library(struct client_api *api)

@@ -13,6 +13,13 @@
 #include <stdint.h>
 
 bool sym_debuginfod_enabled(void);
+enum sym_debuginfod {
+    SYM_DEBUGINFOD_OFF,    /* not enabled, or its cache belongs to another user */
+    SYM_DEBUGINFOD_WANTED, /* not in the cache */
+    SYM_DEBUGINFOD_ABSENT, /* no server had it when asked last */
+    SYM_DEBUGINFOD_CACHED,
+};
+enum sym_debuginfod sym_debuginfod_state(const uint8_t *build_id, size_t n);
 /* Path of the debug file in the client's cache, valid until the next call; NULL when absent. */
 const char *sym_debuginfod_cached(const uint8_t *build_id, size_t n);
 /* Add it to the list to fetch; each build id is requested once. */

@@ -13,7 +13,7 @@
 #include "base/elf_file.h"
 #include "base/mem.h"
 
-enum { LOADS_MAX = 64, MINI_MAX_BYTES = 256 << 20 };
+enum { LOADS_MAX = 64, MINI_MAX_BYTES = 64 << 20 };
 
 static void read_build_id(struct sym_image *im)
 {
@@ -191,7 +191,7 @@ static unsigned char *unpack(const unsigned char *p, size_t n, size_t *out_n)
 {
     for (size_t cap = n * 4 + 4096; cap <= MINI_MAX_BYTES; cap *= 2) {
         unsigned char *out = mem_try_alloc(cap);
-        uint64_t memory = 64 << 20;
+        uint64_t memory = 80 << 20; /* xz -9 needs 65 MB */
         size_t in = 0;
         lzma_ret rc;
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <limits.h>
+#include <lzma.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -225,6 +226,110 @@ TEST(symbol_minidebuginfo_names_local_functions)
     CHECK_EQ(c[0].source, SYM_MINI);
     CHECK_EQ(sym_module_source(m), SYM_MINI);
     sym_module_close(m);
+}
+
+/* Name the function hidden() of a copy of inlined-mini with other bytes in .gnu_debugdata. */
+static void check_mini(const void *bytes, size_t n, enum sym_source want)
+{
+    const char *from = workload("inlined-mini");
+    char program[512];
+    struct sym_module *m;
+    const struct sym_line *c;
+    Elf64_Shdr sh;
+    Elf64_Ehdr eh;
+    GElf_Shdr old;
+    FILE *f;
+
+    snprintf(program, sizeof program, "%s/program", test_dir());
+    copy_file(from, program, "");
+    m = open_at(program);
+    CHECK(sym_module_file(m) && sym_image_section(m->file, ".gnu_debugdata", &old));
+    sym_module_close(m);
+    f = fopen(program, "r+b");
+    CHECK(f && fread(&eh, sizeof eh, 1, f) == 1);
+    for (unsigned i = 0; i < eh.e_shnum; i++) {
+        long at = (long)(eh.e_shoff + i * sizeof sh);
+
+        CHECK(fseek(f, at, SEEK_SET) == 0 && fread(&sh, sizeof sh, 1, f) == 1);
+        if (sh.sh_offset != old.sh_offset || sh.sh_type != SHT_PROGBITS)
+            continue;
+        CHECK(fseek(f, 0, SEEK_END) == 0);
+        sh.sh_offset = (uint64_t)ftell(f);
+        sh.sh_size = n;
+        CHECK(fwrite(bytes, 1, n, f) == n);
+        CHECK(fseek(f, at, SEEK_SET) == 0 && fwrite(&sh, sizeof sh, 1, f) == 1);
+    }
+    CHECK(fclose(f) == 0);
+    m = open_at(program);
+    CHECK_EQ(sym_module_find(m, mark(from, 123), &c), 1);
+    CHECK_EQ(c[0].source, want);
+    if (want == SYM_MINI)
+        CHECK_STR(c[0].name, "hidden");
+    CHECK_EQ(sym_module_find(m, mark(from, 116), &c), 1); /* the file is usable */
+    sym_module_close(m);
+}
+
+/* Compress N bytes with PRESET into a new buffer. */
+static unsigned char *xz(const void *bytes, size_t n, uint32_t preset, size_t *out)
+{
+    size_t cap = lzma_stream_buffer_bound(n);
+    unsigned char *to = malloc(cap);
+
+    *out = 0;
+    CHECK(to && lzma_easy_buffer_encode(preset, LZMA_CHECK_CRC64, NULL, bytes, n, to, out, cap) ==
+                    LZMA_OK);
+    return to;
+}
+
+/* The symbols of inlined-mini, uncompressed, in CAP bytes of which the rest is 0. */
+static unsigned char *mini_symbols(size_t cap, size_t *n)
+{
+    unsigned char *elf = calloc(1, cap);
+    struct map m = { 0 };
+    uint64_t memory = UINT64_MAX;
+    size_t in = 0;
+
+    *n = 0;
+    CHECK(elf && map_open(&m, workload("mini.xz"), NULL) == 0);
+    CHECK(lzma_stream_buffer_decode(&memory, 0, NULL, m.data, &in, m.size, elf, n, cap) == LZMA_OK);
+    map_close(&m);
+    return elf;
+}
+
+TEST(symbol_minidebuginfo_may_use_the_largest_dictionary_of_xz)
+{
+    size_t n, packed;
+    unsigned char *elf = mini_symbols(1 << 20, &n), *best = xz(elf, n, 9, &packed);
+
+    check_mini(best, packed, SYM_MINI);
+    free(best);
+    free(elf);
+}
+
+TEST(symbol_wrong_minidebuginfo_is_ignored_and_the_file_still_used)
+{
+    static const char text[] = "not an ELF file";
+    struct map m = { 0 };
+    unsigned char *bytes, *bomb;
+    size_t n, large = (size_t)65 << 20;
+
+    bytes = xz(text, sizeof text, 6, &n);
+    check_mini(bytes, n, SYM_EH_FRAME);
+    free(bytes);
+    check_mini(text, sizeof text, SYM_EH_FRAME); /* not compressed */
+    CHECK(map_open(&m, workload("mini.xz"), NULL) == 0);
+    check_mini(m.data, m.size / 2, SYM_EH_FRAME);
+    bytes = malloc(m.size);
+    memcpy(bytes, m.data, m.size);
+    bytes[m.size / 2] ^= 1;
+    check_mini(bytes, m.size, SYM_EH_FRAME); /* the checksum is wrong */
+    free(bytes);
+    bytes = mini_symbols(large, &n);
+    bomb = xz(bytes, large, 1, &n);
+    check_mini(bomb, n, SYM_EH_FRAME); /* expands to more than any symbol table needs */
+    free(bomb);
+    free(bytes);
+    map_close(&m);
 }
 
 TEST(symbol_stripped_code_is_named_by_dynsym_or_by_its_start)

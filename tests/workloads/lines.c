@@ -1,6 +1,7 @@
 /* lines.c - lines with a known cost: three quarters on the marked heavy line, a quarter on the
  * light one; heavy() is inlined into work().
  * build: lines gcc -O2 -g -fno-unroll-loops -o @OUT@ @IN@
+ * build: lines-bare objcopy -S @DIR@/lines @OUT@
  * build: lines-stripped gcc -O2 -s -fno-unroll-loops -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
