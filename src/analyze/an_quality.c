@@ -162,6 +162,22 @@ static void print_problems(const struct profile *p, struct out *o)
     print_line(o, "cut: ", p->cut);
 }
 
+/* CPU time without samples, unless it is as little as the end of any thread. */
+static void print_unsampled(const struct profile *p, struct out *o)
+{
+    double ns = quality(p, "unsampled_ns"), all = quality(p, "target_cpu_ns");
+    double threads = (double)p->thread.n, period = 1e9 / profile_meta_number(p, "rate_asked", 1);
+
+    if (ns <= 0 || ns * 100 < all || ns < 5 * period)
+        return;
+    out_printf(o, "note: %s of CPU time was not sampled", human_ns(ns).s);
+    if (all > ns)
+        out_printf(o, " (%.1f %%)", 100 * ns / all);
+    out_str(o, ns < threads * period ? ": threads ended before or between samples; a higher -F "
+                                       "sees more\n"
+                                     : "\n");
+}
+
 void an_quality_lines(const struct profile *p, struct out *o)
 {
     struct line l = { o, false };
@@ -181,6 +197,7 @@ void an_quality_lines(const struct profile *p, struct out *o)
     else if (own >= 0 && target > 0)
         add_item(&l, "recorder %s CPU", human_ns(own).s);
     end_line(&l);
+    print_unsampled(p, o);
     print_problems(p, o);
 }
 

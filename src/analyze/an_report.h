@@ -56,6 +56,11 @@ bool an_report_has_groups(const struct an_report *r);
 bool an_report_has_tree(const struct an_report *r);
 /* Does the report show wait kinds?  "wall" does, with running; "wait" does, without. */
 bool an_report_has_waits(const struct an_report *r);
+/* CPU time that was not sampled has a weight, but no samples. */
+static inline bool an_report_is_empty(const struct an_report *r)
+{
+    return !r->all.samples && !r->all.weight;
+}
 
 /* Add the rows as tables.  In an_report_rows.c. */
 void an_report_tables(struct an_report *r);

@@ -274,7 +274,7 @@ static void add_threads(struct an_report *r)
     for (size_t i = 0; i < r->threads.v.n; i++)
         put_thread(r, t, &r->threads.v.v[i]);
     t->before = "\n";
-    t->text_rows = by_thread || busy < 2 || !r->all.samples ? 0
+    t->text_rows = by_thread || busy < 2 || an_report_is_empty(r) ? 0
                    : busy < THREAD_ROWS                     ? busy
                                                             : THREAD_ROWS;
     if (busy > THREAD_ROWS)
@@ -293,7 +293,7 @@ void an_report_head(struct an_report *r)
     out_close(&quality, NULL);
     if (b->n)
         buf_u8(b, '\n');
-    if (!r->all.samples)
+    if (an_report_is_empty(r))
         add_no_samples(r, b);
     else if (an_report_has_waits(r))
         add_waits(r, b);

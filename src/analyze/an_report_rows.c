@@ -300,7 +300,7 @@ static void add_unnamed(struct an_report *r)
         result_cell(t, result_text(u->advice));
     }
     t->title = "modules without full symbols";
-    t->text_rows = r->all.samples ? UNNAMED_ROWS : 0;
+    t->text_rows = an_report_is_empty(r) ? 0 : UNNAMED_ROWS;
     if (list.v.n > UNNAMED_ROWS)
         t->after = result_printf(&r->result, "... %s more; --json lists all\n",
                                  human_u64(list.v.n - UNNAMED_ROWS).s);
@@ -334,7 +334,7 @@ void an_report_tables(struct an_report *r)
         t = an_report_has_tree(r) ? add_tree(r) : add_groups(r);
     }
     r->result.main = t;
-    t->text_rows = r->all.samples ? SIZE_MAX : 0;
+    t->text_rows = an_report_is_empty(r) ? 0 : SIZE_MAX;
     t->before = an_report_has_waits(r) ? "\n" : "";
     add_hidden(r, t);
     add_unnamed(r);

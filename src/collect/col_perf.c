@@ -178,7 +178,7 @@ static int open_event(struct col_perf *p, struct perf_event_attr *a, int tid, in
 {
     int fd = (int)syscall(SYS_perf_event_open, a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-    if (fd < 0 && errno == EINVAL && a->read_format) {
+    if (fd < 0 && errno == EINVAL && a->read_format & PERF_FORMAT_LOST) {
         a->read_format = 0; /* kernels before 6.0 */
         p->no_lost = true;
         fd = (int)syscall(SYS_perf_event_open, a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -271,6 +271,8 @@ static int name_event(struct col_perf *p, int fd, uint32_t number, struct err *e
     if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
         return err_sys(e, "event without an id");
     perf_engine_id(p->engine, id, number);
+    if (number == 0)
+        vec_push(&p->first_fd, fd);
     return 0;
 }
 
@@ -366,6 +368,16 @@ void col_perf_start_side(struct col_perf *p)
     all(p, COL_SIDE, PERF_EVENT_IOC_ENABLE);
 }
 
+uint64_t col_perf_first_count(const struct col_perf *p)
+{
+    uint64_t x[2], sum = 0; /* the count, and lost samples if the kernel counts them */
+
+    for (size_t i = 0; i < p->first_fd.n; i++)
+        if (read(p->first_fd.v[i], x, sizeof x) >= (ssize_t)sizeof x[0])
+            sum += x[0];
+    return sum;
+}
+
 void col_perf_start(struct col_perf *p)
 {
     all(p, p->big ? COL_SAMPLING_BIG : COL_SAMPLING, PERF_EVENT_IOC_ENABLE);
@@ -420,6 +432,7 @@ void col_perf_release(struct col_perf *p)
             close(p->fd[role].v[i]);
         vec_release(&p->fd[role]);
     }
+    vec_release(&p->first_fd);
     free(p->samples);
     free(p->side);
     free(p->cpu);

@@ -42,6 +42,7 @@ struct col_perf {
     size_t n_cpus;
     struct col_ring *samples, *side; /* indexed as cpu[] */
     VEC(int) fd[COL_ROLES];
+    VEC(int) first_fd; /* those that sample the first event */
     struct perf_engine *engine; /* numbers events as the plan; the next is at_switch */
     uint64_t sample_type;
     bool big; /* big copies are enabled */
@@ -63,6 +64,9 @@ void col_perf_use_few(struct col_perf *p, bool few);
 /* Samples that the kernel counted as lost.  Samples at switches are excluded, since a wait without
  * one is counted as guessed.  Returns false when the kernel does not count. */
 bool col_perf_lost(const struct col_perf *p, uint64_t *lost);
+/* The first event counted in all recorded threads, with and without samples: for a clock, their CPU
+ * time in user space and kernel.  Includes idle time if the whole machine is recorded. */
+uint64_t col_perf_first_count(const struct col_perf *p);
 void col_perf_release(struct col_perf *p);
 
 #endif

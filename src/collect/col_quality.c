@@ -14,6 +14,8 @@
 #include "collect/col_proc.h"
 #include "collect/col_session.h"
 
+enum { USER_NOISE_NS = 20000000 };
+
 static void write_meta(struct col_session *s, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static void write_meta(struct col_session *s, const char *key, const char *fmt, ...)
@@ -102,14 +104,56 @@ static const char *levels_name(const struct col_session *s)
     return kernel ? s->probe.rung->name : "user";
 }
 
-/* CPU time that the first event should have covered; 0 when unknown. */
-static uint64_t clocked_ns(const struct col_session *s)
+/* The first event samples all CPU time of the target. */
+static bool samples_all(const struct col_session *s)
 {
     const struct col_event *first = &s->events.v[0];
 
-    if (!first->is_clock || s->plan.delayed || strcmp(levels_name(s), col_rungs[0].name) != 0)
+    return first->is_clock && !first->no_kernel && !first->no_user && !s->plan.no_kernel &&
+           !s->plan.no_user && !s->options->system_wide;
+}
+
+/* Samples of the first event for each CPU second; 0 when unknown. */
+static double rate_of(const struct col_session *s)
+{
+    const struct perf_attr *first = s->engine.attrs.v.v[0];
+    double asked = (double)s->plan.frequency_hz, rate;
+
+    if (!s->counted_ns || !samples_all(s))
         return 0;
-    return s->sum.target_cpu_ns;
+    rate = (double)first->samples * 1e9 / (double)s->counted_ns;
+    /* The two clocks do not start and stop at the same instant. */
+    return rate > asked && rate < 1.01 * asked ? asked : rate;
+}
+
+/* User time of the recorded processes; 0 when unknown.  The kernel measures only the sum of user
+ * and system time exactly, and for the command and the processes that were waited for. */
+static uint64_t user_ns(const struct col_session *s)
+{
+    bool waited_for_all = (double)s->counted_ns * 0.98 < (double)s->target.cpu_ns;
+
+    return waited_for_all && !s->options->no_children ? s->target.user_ns : 0;
+}
+
+void col_quality_cpu(struct col_session *s)
+{
+    uint64_t sampled = s->engine.attrs.v.v[0]->weight, waited = s->target.cpu_ns, all;
+
+    s->cpu_ns = s->counted_ns;
+    if (!s->counted_ns)
+        return;
+    /* The events miss the first and the last microseconds of a thread. */
+    if (waited > s->cpu_ns && !s->options->no_children && !s->plan.delayed)
+        s->cpu_ns = waited;
+    if (samples_all(s)) {
+        s->knows_unsampled = true;
+        s->unsampled_ns = s->cpu_ns > sampled ? s->cpu_ns - sampled : 0;
+    } else if (s->events.v[0].is_clock && !s->plan.delayed &&
+               strcmp(levels_name(s), "user") == 0) {
+        all = user_ns(s);
+        s->knows_unsampled = all > sampled + USER_NOISE_NS && (all - sampled) * 10 > all;
+        s->unsampled_ns = s->knows_unsampled ? all - sampled : 0;
+    }
 }
 
 void col_quality_start(struct col_session *s)
@@ -162,12 +206,11 @@ void col_quality_summary(struct col_session *s)
     snprintf(sum->why, sizeof sum->why, "%s", s->probe.why);
     sum->rate_asked = (double)s->plan.frequency_hz;
     sum->copy_bytes = s->perf.big ? s->plan.big_copy_bytes : s->plan.copy_bytes;
-    if (s->target.cpu_ns && !s->options->system_wide)
-        sum->target_cpu_ns = s->target.cpu_ns;
-    else
+    if (s->options->system_wide || (!s->cpu_ns && !s->target.cpu_ns))
         sum->target_cpu_ns = first->is_clock ? first->weight : 0;
-    if (clocked_ns(s))
-        sum->rate_achieved = (double)first->samples * 1e9 / (double)clocked_ns(s);
+    else
+        sum->target_cpu_ns = s->cpu_ns ? s->cpu_ns : s->target.cpu_ns;
+    sum->rate_achieved = rate_of(s);
     sum->exit_status = s->target.status;
 }
 
@@ -181,6 +224,8 @@ void col_quality_end(struct col_session *s)
         write_meta(s, "exit_status", "%d", q->exit_status);
     if (q->rate_achieved > 0)
         write_meta(s, "rate_achieved", "%.1f", q->rate_achieved);
+    if (s->knows_unsampled)
+        sink_meta_u64(s->in.out, "quality.unsampled_ns", s->unsampled_ns);
     sink_meta_u64(s->in.out, "stack_bytes", q->copy_bytes);
     col_sources_quality(&s->sources, s->in.out);
     sink_meta_u64(s->in.out, "quality.recorder_cpu_ns", q->own_cpu_ns);

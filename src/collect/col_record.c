@@ -319,6 +319,11 @@ static void finish(struct col_session *s)
 {
     s->stop_ns = clock_mono_ns();
     col_sources_finish(&s->sources, s->stop_ns);
+    if (s->events.v[0].is_clock && !s->options->system_wide)
+        s->counted_ns = col_perf_first_count(&s->perf);
+    col_quality_cpu(s);
+    if (s->knows_unsampled && !s->plan.delayed)
+        perf_engine_unsampled(&s->engine, s->unsampled_ns, s->stop_ns);
     col_target_finish(&s->target);
     col_sources_finish_in_target(&s->sources, s->stop_ns);
     name_and_keep(s);

@@ -27,11 +27,17 @@ struct col_session {
     struct col_sources sources;
     struct col_summary sum;
     uint64_t start_ns, stop_ns;
+    uint64_t counted_ns;   /* CPU time of the recorded threads, if a clock is the first event */
+    uint64_t cpu_ns;       /* the same, including their start and end; 0 when unknown */
+    uint64_t unsampled_ns; /* part of it without samples of the first event */
+    bool knows_unsampled;
 };
 
 /* Write facts about machine, command and quality as meta keys (col_quality.c). */
 void col_quality_start(struct col_session *s);
 void col_quality_end(struct col_session *s);
+/* Compute cpu_ns and unsampled_ns when the events have stopped. */
+void col_quality_cpu(struct col_session *s);
 void col_quality_summary(struct col_session *s); /* update the summary */
 
 #endif

@@ -172,7 +172,8 @@ static void reap(struct col_target *t, int flags)
         return;
     t->ended = true;
     t->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    t->cpu_ns = timeval_ns(u.ru_utime) + timeval_ns(u.ru_stime);
+    t->user_ns = timeval_ns(u.ru_utime);
+    t->cpu_ns = t->user_ns + timeval_ns(u.ru_stime);
 }
 
 /* Ctrl-C reaches the command from the terminal too.  Forward signals that only we received. */

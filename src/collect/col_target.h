@@ -23,7 +23,8 @@ struct col_target {
     sigset_t old_mask;
     bool ended;      /* status and cpu_ns are valid */
     int status;      /* exit status or 128 + signal */
-    uint64_t cpu_ns; /* user and system time, including children */
+    uint64_t cpu_ns; /* user and system time, including children it waited for */
+    uint64_t user_ns; /* the user part */
     int stops;       /* number of stop signals received */
     uint64_t stop_ns; /* time of the first */
     bool stop_now;

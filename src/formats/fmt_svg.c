@@ -218,6 +218,7 @@ static void put_legend(struct out *o, const struct picture *p)
     double y = TOP + (double)p->rows * ROW + 20, x = PAD;
     double stacks = profile_meta_number(profile, "quality.stacks", 0);
     const char *asked = profile_meta(profile, "rate_asked");
+    double rate = profile_meta_number(profile, "rate_achieved", 0);
 
     for (unsigned i = 0; i < PALETTE_KINDS; i++) {
         struct palette_color c = palette_kind_color(i);
@@ -232,9 +233,11 @@ static void put_legend(struct out *o, const struct picture *p)
     out_printf(o, "<text class=\"quiet\" x=\"%g\" y=\"%g\">", x + 8, y);
     if (*profile_meta(profile, "quality.lost"))
         out_printf(o, "%.0f lost", profile_meta_number(profile, "quality.lost", 0));
-    if (*asked)
-        out_printf(o, " \xc2\xb7 %.0f of %.0f Hz", profile_meta_number(profile, "rate_achieved", 0),
+    if (*asked && rate > 0)
+        out_printf(o, " \xc2\xb7 %.0f of %.0f Hz", rate,
                    profile_meta_number(profile, "rate_asked", 0));
+    else if (*asked)
+        out_printf(o, " \xc2\xb7 %.0f Hz", profile_meta_number(profile, "rate_asked", 0));
     if (stacks > 0)
         out_printf(o, " \xc2\xb7 %.1f %% of stacks complete",
                    100 * profile_meta_number(profile, "quality.complete", 0) / stacks);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/sat.h"
 #include "perf/perf_event.h"
+#include "perf/perf_unsampled.h"
 
 #if defined(__aarch64__)
 static const enum unw_arch this_arch = UNW_AARCH64;
@@ -260,6 +261,8 @@ static void take_sample(void *with, const struct perf_record *r)
         write_group(e, r, out);
     else
         write_sample(e, r, r->attr, out, r->period ? r->period : 1);
+    if (r->attr == e->attrs.v.v[0])
+        t->sampled_ns += r->period;
 }
 
 static void on_sample(struct perf_engine *e, const struct perf_record *r)
@@ -318,6 +321,16 @@ void perf_engine_finish(struct perf_engine *e, uint64_t stop_ns)
     perf_order_until(&e->queue, UINT64_MAX);
     perf_deferred_finish(&e->deferred, take_sample, e);
     perf_wait_end(&e->waits, stop_ns);
+}
+
+void perf_engine_unsampled(struct perf_engine *e, uint64_t unsampled_ns, uint64_t stop_ns)
+{
+    struct perf_attr *first = e->attrs.v.v[0];
+
+    perf_unsampled_add(&e->processes, &(struct perf_unsampled){
+        .metric = perf_engine_metric(e, first), .period_ns = first->period,
+        .sampled_ns = first->weight, .unsampled_ns = unsampled_ns,
+        .lost_ns = e->counts.lost * first->period, .stop_ns = stop_ns });
 }
 
 /* --- quality --- */

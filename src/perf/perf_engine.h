@@ -72,5 +72,7 @@ void perf_engine_finish(struct perf_engine *e, uint64_t stop_ns);
 void perf_names(struct perf_engine *e, struct sym_resolve *names);
 /* Write the quality.* keys that the records determine. */
 void perf_engine_quality(struct perf_engine *e);
+/* Add UNSAMPLED_NS of CPU time that no sample of the first event, a clock, covers; after finish. */
+void perf_engine_unsampled(struct perf_engine *e, uint64_t unsampled_ns, uint64_t stop_ns);
 
 #endif

@@ -110,6 +110,8 @@ static struct perf_thread *add_thread(struct perf_processes *p, struct perf_proc
     t->tid = tid;
     t->process = of;
     t->joints = ++p->n_joints;
+    t->number = p->thread.n;
+    t->since_ns = start_ns;
     of->n_threads++;
     t->info = (struct thread){ .process = of->id, .name = name, .tid = tid, .start_ns = start_ns };
     t->id = intern_thread(p->in, &t->info);
@@ -470,7 +472,7 @@ static void on_fork(struct perf_processes *p, const struct perf_record *r)
         x->user = from->user;
         x->mount_ns = from->mount_ns;
     }
-    add_thread(p, x, r->tid, parent->info.name, r->time_ns);
+    add_thread(p, x, r->tid, parent->info.name, r->time_ns)->parent = parent;
 }
 
 static void on_end(struct perf_processes *p, const struct perf_record *r)

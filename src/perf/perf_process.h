@@ -65,6 +65,10 @@ struct perf_thread {
     struct thread info;
     struct perf_process *process;
     bool used;       /* the item `id` has samples */
+    uint64_t sampled_ns; /* CPU time that samples of the first event cover, if it is a clock */
+    struct perf_thread *parent; /* that created it, or NULL */
+    size_t number;     /* index in struct perf_processes */
+    uint64_t since_ns; /* its start, or that of the recording */
     uint64_t joints; /* identifies its stack in the table of joints; changes at exec */
     VEC(struct perf_step) last;
     const struct perf_space *last_space; /* only compared */

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import subprocess
 import unittest
 
 from recording import JOINED, TRUNCATED, Recording
@@ -212,14 +213,14 @@ class Commands(Case):
     def test_exec_in_a_perf_data_file(self):
         need("perf")
         path = self.dir / "perf.data"
-        done = run("perf", "record", "-q", "-F", "1999", "-e", "cpu-clock", "-o", path,
+        done = run("perf", "record", "-q", "-B", "-N", "-F", "1999", "-e", "cpu-clock", "-o", path,
                    *self.command("exec"))
         self.check(path, done.stdout)
 
     def test_exec_in_the_text_of_perf_script(self):
         need("perf")
         path, text = self.dir / "perf.data", self.dir / "script.txt"
-        done = run("perf", "record", "-q", "-F", "1999", "-e", "cpu-clock", "-o", path,
+        done = run("perf", "record", "-q", "-B", "-N", "-F", "1999", "-e", "cpu-clock", "-o", path,
                    *self.command("exec"))
         text.write_text(run("perf", "script", "-i", path).stdout)
         self.check(text, done.stdout)
@@ -238,6 +239,85 @@ class Commands(Case):
                  if e["ph"] == "M" and e["name"] == "process_name"]
         self.assertEqual(set(names), {f"{self.first.name}, {self.other.name}"})
         self.check(self.dir / "x.pprof", said)
+
+
+class Accounts(Case):
+    """The CPU time of a recording is what the kernel charged to the program."""
+
+    def record_brief(self, *args, options=()):
+        need_perf_events(kernel=True)
+        path = self.dir / "x.fathom"
+        done = fathom("record", "-q", "-o", path, *options, "--", workload("brief"), *args)
+        return Recording(path), 1e6 * float(done.stdout), path
+
+    def check_sum(self, r, said_ns):
+        """Samples and what was not sampled add up to the time that the program printed."""
+        whole = sum(s["weight"] for s in r.of("cpu")) + r.lost_ns()
+        # the program does not see its own end; the recorder sees the start of the command, too
+        self.assertLess(abs(whole - said_ns), 0.03 * said_ns + 20e6,
+                        f"{whole / 1e6:.1f} ms, not {said_ns / 1e6:.1f} ms")
+        missed = [s for s in r.of("cpu") if "[not sampled]" in r.stack(s["stack"])]
+        self.assertLessEqual(sum(s["weight"] for s in missed), r.number("quality.unsampled_ns"))
+        return missed
+
+    def check_rate(self, r, least):
+        """LEAST is a share of the requested rate."""
+        self.assertLessEqual(r.number("rate_achieved"), r.number("rate_asked"))
+        self.assertGreaterEqual(r.number("rate_achieved"), least * r.number("rate_asked"))
+
+    def test_the_cpu_time_of_short_threads_is_complete(self):
+        r, said_ns, path = self.record_brief("threads", "3000", "50000")
+        missed = self.check_sum(r, said_ns)
+        self.assertGreater(len({s["thread"] for s in missed}), 1000)
+        self.assertIn("of CPU time was not sampled", fathom("report", path).stdout)
+
+    def test_the_cpu_time_of_short_processes_is_complete(self):
+        r, said_ns, path = self.record_brief("forks", "1000", "50000")
+        missed = self.check_sum(r, said_ns)
+        self.assertGreater(len({s["thread"] for s in missed}), 300)
+        self.assertEqual([g["name"] for g in report(path, "-b", "command")["groups"]], ["brief"])
+
+    def test_samples_of_user_space_alone_are_compared_with_user_time(self):
+        r, said_ns, _ = self.record_brief("threads", "3000", "200000", options=("--user", "-F", "99"))
+        self.assertNotIn("rate_achieved", r.meta)
+        # the user time is an estimate of the kernel, for 600,000,000 rounds
+        self.assertGreater(r.number("quality.unsampled_ns"), 0.2 * said_ns)
+        self.assertLess(r.number("quality.unsampled_ns"), 1.05 * said_ns)
+
+    def test_the_rate_counts_children_that_outlive_the_command(self):
+        r, _, _ = self.record_brief("outlive", "100000000")
+        self.check_rate(r, 0.5)
+
+    def test_the_rate_counts_children_that_d_ended(self):
+        need_perf_events(kernel=True)
+        path = self.dir / "x.fathom"
+        fathom("record", "-q", "-d", "1", "-o", path, "--", "sh", "-c",
+               f"{workload('split')} 1000000 & wait", status=None)
+        self.check_rate(Recording(path), 0.5)
+
+    def test_the_rate_leaves_out_children_that_are_not_recorded(self):
+        need_perf_events(kernel=True)
+        path = self.dir / "x.fathom"
+        fathom("record", "-q", "--no-children", "-o", path, "--", "sh", "-c",
+               f"{workload('split')} 300; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+        r = Recording(path)
+        self.check_rate(r, 0.5)
+        self.assertEqual(len(r.table["process"]), 1)
+
+    def test_the_rate_of_a_running_process_is_known(self):
+        need_perf_events(kernel=True)
+        path = self.dir / "x.fathom"
+        with subprocess.Popen([workload("split"), "2000"], stdout=subprocess.DEVNULL) as program:
+            fathom("record", "-q", "-p", program.pid, "-o", path)
+        self.check_rate(Recording(path), 0.5)
+
+    def test_the_rate_of_the_whole_machine_is_not_claimed(self):
+        need_perf_events(kernel=True, system_wide=True)
+        path = self.dir / "x.fathom"
+        fathom("record", "-q", "-a", "-o", path, "--", workload("split"), "100")
+        self.assertNotIn("rate_achieved", Recording(path).meta)
+        fathom("flame", path, "-o", self.dir / "x.svg")
+        self.assertIn(" 999 Hz", (self.dir / "x.svg").read_text())
 
 
 if __name__ == "__main__":

@@ -720,9 +720,15 @@ TEST(col_quality_measures_the_rate_over_the_time_on_a_cpu)
                                                      .weight = 2000000000 });
     s.start_ns = 1;
     s.stop_ns = 10000000001; /* ten seconds; the target ran for two */
-    s.target.cpu_ns = 2000000000;
+    s.plan.frequency_hz = 1000;
+    s.counted_ns = 2000000000;
+    s.target.cpu_ns = 1000000000; /* a part of its processes was not waited for */
+    col_quality_cpu(&s);
     col_quality_summary(&s);
     CHECK_EQ(s.sum.rate_achieved, 1000);
+    CHECK_EQ(s.sum.target_cpu_ns, 2000000000);
+    CHECK(s.knows_unsampled);
+    CHECK_EQ(s.unsampled_ns, 0);
     CHECK_EQ(s.sum.wall_ns, 10000000000);
     s.engine.counts = (struct perf_counts){ .samples = 2000, .lost = 7, .throttled = 3,
                                             .broken = 2 };

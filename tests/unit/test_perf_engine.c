@@ -78,6 +78,85 @@ TEST(perf_engine_calls_the_first_clock_cpu_and_names_the_second_one)
     finish(&r);
 }
 
+/* --- CPU time without samples --- */
+
+/* "TID WEIGHT" of the samples without an address. */
+static const char *unsampled(struct run *r, uint64_t ns, uint64_t stop_ns)
+{
+    struct err e = { 0 };
+    const struct profile *p = r->profile;
+
+    pb_attrs(&r->b, &r->e);
+    pb_feed(&r->b, &r->e, stop_ns);
+    perf_engine_unsampled(&r->e, ns, stop_ns);
+    CHECK_EQ(sink_end(r->in.out, &e), 0);
+    r->text.n = 0;
+    for (size_t i = 0; i < p->sample.n; i++) {
+        const struct profile_sample *m = &p->sample.v[i];
+
+        if (m->count)
+            continue;
+        buf_printf(&r->text, "%" PRId64 " %" PRId64 "\n", p->thread.v[m->thread - 1].tid, m->weight);
+    }
+    return buf_text(&r->text);
+}
+
+/* Thread TID of process 10, which lives from FROM to TO. */
+static void thread_lives(struct run *r, uint32_t tid, uint64_t from, uint64_t to)
+{
+    pb_fork(&r->b, from, 10, 10, tid, 10);
+    pb_exit(&r->b, to, 10, tid);
+}
+
+TEST(perf_engine_gives_short_threads_what_they_lived_and_the_rest_to_their_parent)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    thread_lives(&r, 11, 10000000, 10400000);
+    thread_lives(&r, 12, 11000000, 11300000);
+    pb_chain(&r.b, 12000000, 10, CHAIN(CODE + 1)); /* covers 1 ms */
+    CHECK_STR(unsampled(&r, 10700000, 20000000), "10 10000000\n11 400000\n12 300000\n");
+    finish(&r);
+}
+
+TEST(perf_engine_divides_missing_time_evenly_if_threads_lived_longer)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    for (uint32_t i = 0; i < 9; i++)
+        thread_lives(&r, 11 + i, 10000000 + i, 30000000);
+    thread_lives(&r, 30, 31000000, 31200000); /* lived for only 0.2 ms */
+    CHECK_STR(unsampled(&r, 5200000, 40000000), "10 500000\n11 500000\n12 500000\n13 500000\n"
+                                                "14 500000\n15 500000\n16 500000\n17 500000\n"
+                                                "18 500000\n19 500000\n30 200000\n");
+    finish(&r);
+}
+
+TEST(perf_engine_attributes_lost_samples_and_small_amounts_to_no_thread)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_lost(&r.b, 5, 100); /* 100 ms */
+    CHECK_STR(unsampled(&r, 100000000, 900000000), "");
+    finish(&r);
+    start(&r);
+    start_program(&r, 10);
+    CHECK_STR(unsampled(&r, 5000000, 900000000), ""); /* five periods */
+    finish(&r);
+    start(&r);
+    start_program(&r, 10);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2000000000, .period = 1000000000, .pid = 10,
+                                         .tid = 10, .chain = CHAIN(MARK_USER, CODE + 1) });
+    CHECK_STR(unsampled(&r, 9000000, 3000000000), ""); /* less than a hundredth */
+    finish(&r);
+}
+
 /* --- processes and address spaces --- */
 
 TEST(perf_engine_places_addresses_in_the_file_that_is_mapped)

@@ -21,6 +21,8 @@ export function qualityOf(facts) {
   if (samples) add(`${formatCount(samples)} samples`);
   if (meta.rate_asked) add(`${meta.rate_asked} Hz requested${meta.rate_achieved ? `, ${Math.round(+meta.rate_achieved)} achieved` : ""}`);
   if ("quality.lost" in meta) add(`${formatCount(q("lost"))} lost`, q("lost") > samples / 100);
+  if (q("unsampled_ns") * 100 >= q("target_cpu_ns") && q("unsampled_ns") > 5e6)
+    add(`${formatTime(q("unsampled_ns"))} of CPU time not sampled`, q("unsampled_ns") * 10 > q("target_cpu_ns"));
   if (q("throttled")) add(`throttled ${q("throttled")} times`, true);
   const stacks = q("stacks") || samples;
   if (stacks && "quality.complete" in meta) add(`${formatShare(q("complete"), stacks)} of stacks complete`, q("complete") < 0.9 * stacks);
