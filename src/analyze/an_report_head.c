@@ -51,14 +51,14 @@ const char *an_report_kinds(const struct an_report *r, const int64_t *kind, stru
 
     text->n = 0;
     if (n && (double)v[0].ns * 100 >= (double)sum * ONLY_PCT) {
-        buf_str(text, r->view->kind[v[0].kind]);
+        buf_printf_clean(text, "%s", r->view->kind[v[0].kind]);
         return buf_text(text);
     }
     for (size_t i = 0; i < n && i < KINDS_SHOWN; i++) {
         double pct = 100.0 * (double)v[i].ns / (double)sum;
 
         if (pct >= SHOWN_PCT)
-            buf_printf(text, "%s%s %.0f %%", i ? ", " : "", r->view->kind[v[i].kind], pct);
+            buf_printf_clean(text, "%s%s %.0f %%", i ? ", " : "", r->view->kind[v[i].kind], pct);
     }
     return buf_text(text);
 }
@@ -118,7 +118,7 @@ static void add_other_metrics(const struct an_report *r, struct buf *b)
 
         if (strcmp(other, name) == 0)
             continue;
-        buf_printf(b, "%s -m %s", before, other);
+        buf_printf_clean(b, "%s -m %s", before, other);
         before = ",";
     }
 }
@@ -183,8 +183,8 @@ static void add_idle(const struct an_report *r, struct buf *b)
         }
         while (i + n < t->n_idle && strcmp(place, place_name(r, idle[i + n].place)) == 0)
             n++;
-        buf_printf(b, "%s %s in %s (%s)", shown++ ? "," : "", human_u64(n).s, place,
-                   an_report_kinds(r, idle[i].kind, &text));
+        buf_printf_clean(b, "%s %s in %s (%s)", shown++ ? "," : "", human_u64(n).s, place,
+                         an_report_kinds(r, idle[i].kind, &text));
     }
     buf_u8(b, '\n');
     buf_release(&text);
@@ -199,8 +199,8 @@ static void add_waits(const struct an_report *r, struct buf *b)
     struct ranked v[AN_KINDS];
     size_t busy = t->v.n - t->n_idle, n = rank(r, t->kind, v, &sum);
 
-    buf_printf(b, "%s: %s of %s thread%s", an_view_name(r->view), human_ns((double)whole).s,
-               human_u64(busy).s, busy == 1 ? "" : "s");
+    buf_printf_clean(b, "%s: %s of %s thread%s", an_view_name(r->view), human_ns((double)whole).s,
+                     human_u64(busy).s, busy == 1 ? "" : "s");
     if (r->view->metric)
         buf_printf(b, " = running %s (%.1f %%) + waiting %s (%.1f %%)",
                    human_ns((double)t->kind[0]).s, pct_of(t->kind[0], whole),
@@ -208,8 +208,8 @@ static void add_waits(const struct an_report *r, struct buf *b)
     add_other_metrics(r, b);
     buf_u8(b, '\n');
     for (size_t i = 0; i < n; i++)
-        buf_printf(b, "%s%s %s (%.1f %%)", i ? ", " : "waiting: ", r->view->kind[v[i].kind],
-                   human_ns((double)v[i].ns).s, pct_of(v[i].ns, whole));
+        buf_printf_clean(b, "%s%s %s (%.1f %%)", i ? ", " : "waiting: ", r->view->kind[v[i].kind],
+                         human_ns((double)v[i].ns).s, pct_of(v[i].ns, whole));
     buf_str(b, n ? "\n" : "");
     if (pct_of(t->guessed, t->waiting) >= GUESSED_PCT)
         buf_printf(b, "%s of the waiting was not observed; it is attributed to the last known "
@@ -225,9 +225,9 @@ static void add_cost(const struct an_report *r, struct buf *b)
         buf_printf(b, "%s samples\n\n", human_count(r->all.weight).s);
         return;
     }
-    buf_printf(b, "%s: %s in %s %s%s", an_view_name(r->view),
-               human_weight((double)r->all.weight, r->unit).s, human_u64(r->all.samples).s,
-               r->exact ? "event" : "sample", r->all.samples == 1 ? "" : "s");
+    buf_printf_clean(b, "%s: %s in %s %s%s", an_view_name(r->view),
+                     human_weight((double)r->all.weight, r->unit).s, human_u64(r->all.samples).s,
+                     r->exact ? "event" : "sample", r->all.samples == 1 ? "" : "s");
     add_other_metrics(r, b);
     buf_str(b, "\n\n");
 }

@@ -56,13 +56,9 @@ static void add_failures(const struct an_stat *s, struct buf *b)
 
 static void add_head(const struct an_stat *s, struct buf *b)
 {
-    size_t before;
-
     buf_u8(b, '\n');
-    before = b->n;
     for (size_t k = 0; s->command[k]; k++)
-        buf_printf(b, "%s%s", k ? " " : "", s->command[k]);
-    term_clean(buf_text(b) + before, b->n - before);
+        buf_printf_clean(b, "%s%s", k ? " " : "", s->command[k]);
     if (s->runs > 1) { /* the confidence depends only on the number of values */
         struct interval i = stats_median_interval(s->measure.v[0].value, s->runs);
 

@@ -35,21 +35,40 @@ char *buf_text(struct buf *b)
     return (char *)b->data;
 }
 
-void buf_printf(struct buf *b, const char *fmt, ...)
+static void add_formatted(struct buf *b, const char *fmt, va_list ap)
 {
-    va_list ap, again;
+    va_list again;
     int n;
 
-    va_start(ap, fmt);
     va_copy(again, ap);
     n = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
     if (n > 0) {
         buf_reserve(b, (size_t)n + 1);
         vsnprintf((char *)b->data + b->n, (size_t)n + 1, fmt, again);
         b->n += (size_t)n;
     }
     va_end(again);
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_formatted(b, fmt, ap);
+    va_end(ap);
+}
+
+void buf_printf_clean(struct buf *b, const char *fmt, ...)
+{
+    size_t before = b->n;
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_formatted(b, fmt, ap);
+    va_end(ap);
+    if (b->n > before)
+        utf8_clean_line((char *)b->data + before, b->n - before);
 }
 
 void buf_add_repaired(struct buf *b, const char *s, size_t n)

@@ -18,6 +18,8 @@ void buf_reserve(struct buf *b, size_t more); /* room for MORE bytes past n */
 void buf_release(struct buf *b);
 char *buf_text(struct buf *b); /* NUL-terminated (not counted in n); valid until the next add */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for a part of a line that contains names: what is not printable becomes '?'. */
+void buf_printf_clean(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Append S, N bytes of untrusted text, with U+FFFD for each byte that is not part of UTF-8. */
 void buf_add_repaired(struct buf *b, const char *s, size_t n);

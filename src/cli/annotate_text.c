@@ -65,13 +65,24 @@ static void put_source(struct printer *w, const char *s, size_t n, size_t before
     buf_release(&b);
 }
 
-/* Print the rest of a line, cut at the width of the terminal. */
-static void put_cut(struct printer *w, const char *text, size_t before)
+/* Print the rest of a line, cut at the width of the terminal.  Cleans TEXT. */
+static void put_cut(struct printer *w, char *text, size_t before)
 {
     size_t room = w->term.width > 0 ? (size_t)w->term.width : SIZE_MAX;
     struct buf b = { 0 };
 
+    term_clean(text, strlen(text));
     table_cut(&b, text, strlen(text), room > before ? room - before : 0);
+    out_add(w->o, b.data, b.n);
+    buf_release(&b);
+}
+
+/* Print a name as a part of a line. */
+static void put_name(struct printer *w, const char *name)
+{
+    struct buf b = { 0 };
+
+    buf_printf_clean(&b, "%s", name);
     out_add(w->o, b.data, b.n);
     buf_release(&b);
 }
@@ -106,7 +117,9 @@ static void put_instr(struct printer *w, const struct an_instr *in, const char *
     term_begin(&w->term, w->o, TERM_DIM);
     out_printf(w->o, " %c%12" PRIx64 " ", pct(w, in->self) >= HOT_PCT ? '>' : ' ', in->d.address);
     term_end(&w->term, w->o, TERM_DIM);
-    out_printf(w->o, "%s %s\n", gutter, in->d.text);
+    out_printf(w->o, "%s ", gutter);
+    put_name(w, in->d.text);
+    out_char(w->o, '\n');
 }
 
 /* Print the sum of the hidden instructions, so that the figures add up to the cost of the line. */
@@ -179,14 +192,23 @@ static void put_heading(struct printer *w)
     size_t room = w->term.width > 0 ? (size_t)w->term.width : SIZE_MAX;
     struct buf name = { 0 };
 
-    table_cut(&name, what, strlen(what), room);
+    buf_str(&name, what);
     term_begin(&w->term, w->o, TERM_BOLD);
-    out_add(w->o, name.data, name.n);
+    put_cut(w, buf_text(&name), 0);
     term_end(&w->term, w->o, TERM_BOLD);
-    if (*where)
-        out_printf(w->o, "%s%s", strlen(what) + 2 + strlen(where) > room ? "\n" : "  ", where);
+    if (*where) {
+        out_str(w->o, strlen(what) + 2 + strlen(where) > room ? "\n" : "  ");
+        put_name(w, where);
+    }
     out_char(w->o, '\n');
     buf_release(&name);
+}
+
+static void put_reason(struct printer *w, const char *what, const char *why)
+{
+    out_printf(w->o, "  (%s: ", what);
+    put_name(w, why);
+    out_str(w->o, ")\n");
 }
 
 static void put_listing(struct printer *w)
@@ -195,10 +217,12 @@ static void put_listing(struct printer *w)
     const struct an_listing *l = w->l;
 
     put_heading(w);
-    out_printf(w->o, "self %s (%.2f %%), total %s (%.2f %%) of %s %s\n\n",
+    out_printf(w->o, "self %s (%.2f %%), total %s (%.2f %%) of %s ",
                human_weight((double)l->self, a->unit).s, pct(w, l->self),
                human_weight((double)l->total, a->unit).s, pct(w, l->total),
-               human_weight((double)a->whole, a->unit).s, a->metric_name);
+               human_weight((double)a->whole, a->unit).s);
+    put_name(w, a->metric_name);
+    out_str(w->o, "\n\n");
     if (w->shown->has_lines) {
         out_str(w->o, "   self %  total %   line\n");
         put_lines(w);
@@ -207,9 +231,9 @@ static void put_listing(struct printer *w)
         put_code(w, &w->shown->line.v[0]);
     }
     if (*l->no_source)
-        out_printf(w->o, "  (no source: %s)\n", l->no_source);
+        put_reason(w, "no source", l->no_source);
     if (a->code && *l->no_code)
-        out_printf(w->o, "  (no code: %s)\n", l->no_code);
+        put_reason(w, "no code", l->no_code);
 }
 
 void annotate_text(const struct an_annotate *a, struct out *o, int fd)

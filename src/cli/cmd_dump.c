@@ -10,9 +10,13 @@
 static void put_name(const struct store_dump_options *opt, const char *path, struct out *o)
 {
     struct json j = { .out = o };
+    struct buf text = { 0 };
 
     if (!opt->json) {
-        out_printf(o, "file path=%s\n", path);
+        buf_printf_clean(&text, "file path=%s", path);
+        out_add(o, text.data, text.n);
+        out_char(o, '\n');
+        buf_release(&text);
         return;
     }
     json_object(&j);

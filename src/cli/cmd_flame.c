@@ -8,6 +8,7 @@
 #include "cli/filters.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "text/notice.h"
 
 struct flame_args {
     struct filters filters;
@@ -75,7 +76,7 @@ static int flame_run(void *args, const struct opts_rest *rest, struct err *e)
         rc = output_write(output, f, &v, &opt, e);
     }
     if (rc == 0 && (!a->output || rest->command) && strcmp(output, "-") != 0)
-        fprintf(stderr, "wrote %s\n", output);
+        notice("wrote %s", output);
     an_view_release(&v);
     profile_free(p);
     return rc < 0 ? -1 : EXIT_DONE;

@@ -9,6 +9,7 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "formats/formats.h"
+#include "text/notice.h"
 
 struct import_args {
     const char *output;
@@ -42,7 +43,7 @@ static int import_run(void *args, const struct opts_rest *rest, struct err *e)
         return -1;
     rc = output_save(a->output ? a->output : INPUT_DEFAULT, !a->output, p, e);
     if (rc == 0 && *p->damage)
-        fprintf(stderr, "fathom import: %s\n", p->damage);
+        notice("fathom import: %s", p->damage);
     profile_free(p);
     return rc;
 }

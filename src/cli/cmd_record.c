@@ -12,6 +12,7 @@
 #include "collect/collect.h"
 #include "store/store.h"
 #include "text/human.h"
+#include "text/notice.h"
 #include "text/progress.h"
 
 struct record_args {
@@ -176,35 +177,37 @@ static int open_output(struct output *o, const char *path, struct err *e)
     return output_start(o, path, e);
 }
 
-static void print_stacks(const struct col_summary *s)
+static void add_stacks(struct buf *line, const struct col_summary *s)
 {
     uint64_t all = s->complete + s->cut + s->unreadable;
 
     if (!all)
         return;
-    fprintf(stderr, ", %.1f %% of stacks complete", 100.0 * (double)s->complete / (double)all);
+    buf_printf(line, ", %.1f %% of stacks complete", 100.0 * (double)s->complete / (double)all);
     if (s->joined)
-        fprintf(stderr, " (%s joined)", human_count((int64_t)s->joined).s);
+        buf_printf(line, " (%s joined)", human_count((int64_t)s->joined).s);
 }
 
 static void summarize(const char *path, uint64_t bytes, const struct col_summary *s)
 {
     bool named = strcmp(path, "-") != 0, is_default = strcmp(path, INPUT_DEFAULT) == 0;
+    struct buf line = { 0 };
 
-    fprintf(stderr, "recorded %s: %s sample%s, %s lost", human_ns((double)s->wall_ns).s,
-            human_count((int64_t)s->samples).s, s->samples == 1 ? "" : "s",
-            human_count((int64_t)s->lost).s);
+    buf_printf(&line, "recorded %s: %s sample%s, %s lost", human_ns((double)s->wall_ns).s,
+               human_count((int64_t)s->samples).s, s->samples == 1 ? "" : "s",
+               human_count((int64_t)s->lost).s);
     if (s->rate_achieved > 0)
-        fprintf(stderr, ", %.0f of %.0f Hz", s->rate_achieved, s->rate_asked);
-    print_stacks(s);
-    fprintf(stderr, "\n%s, recorder used %s of CPU", s->rung, human_ns((double)s->own_cpu_ns).s);
-    if (s->why[0])
-        fprintf(stderr, "; user space only: %s", s->why);
+        buf_printf(&line, ", %.0f of %.0f Hz", s->rate_achieved, s->rate_asked);
+    add_stacks(&line, s);
+    notice("%s", buf_text(&line));
+    notice("%s, recorder used %s of CPU%s%s", s->rung, human_ns((double)s->own_cpu_ns).s,
+           s->why[0] ? "; user space only: " : "", s->why);
     if (named)
-        fprintf(stderr, "\nwrote %s to %s; next: fathom report%s%s\n", human_bytes((double)bytes).s,
-                path, is_default ? "" : " ", is_default ? "" : path);
+        notice("wrote %s to %s; next: fathom report%s%s", human_bytes((double)bytes).s, path,
+               is_default ? "" : " ", is_default ? "" : path);
     else
-        fprintf(stderr, "\nwrote %s to standard output\n", human_bytes((double)bytes).s);
+        notice("wrote %s to standard output", human_bytes((double)bytes).s);
+    buf_release(&line);
 }
 
 static int record_run(void *args, const struct opts_rest *rest, struct err *e)

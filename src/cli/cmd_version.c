@@ -1,12 +1,14 @@
 /* cmd_version.c - print the version.  SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 
 static int version_run(void *args, const struct opts_rest *rest, struct err *e)
 {
-    printf("fathom " FATHOM_VERSION "\n");
-    return EXIT_DONE;
+    struct out o = out_fd(STDOUT_FILENO);
+
+    out_str(&o, "fathom " FATHOM_VERSION "\n");
+    return out_close(&o, e) < 0 ? -1 : EXIT_DONE;
 }
 
 static const struct opts_table no_options[] = { { 0 } };

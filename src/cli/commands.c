@@ -1,13 +1,13 @@
 /* commands.c - the table of commands, generated from commands.def.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "text/notice.h"
 
 #define COMMAND(id) extern const struct command cmd_##id;
 #include "cli/commands.def"
@@ -69,15 +69,14 @@ static int wants_help(const struct command *c, int argc, char **argv)
 
 static int complain(const struct command *c, const struct err *e)
 {
-    fflush(stdout);
-    fprintf(stderr, "fathom %s: %s\n", c->name, e->msg);
+    notice("fathom %s: %s", c->name, e->msg);
     if (e->hint[0])
-        fprintf(stderr, "  %s\n", e->hint);
+        notice("  %s", e->hint);
     if (e->code == ERR_COMMAND) /* as shells do */
         return e->sys == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
     if (e->code != ERR_USAGE)
         return EXIT_FAILED;
-    fprintf(stderr, "  run fathom %s -h for help\n", c->name);
+    notice("  run fathom %s -h for help", c->name);
     return EXIT_USAGE;
 }
 

@@ -7,6 +7,7 @@
 
 #include "formats/formats.h"
 #include "profile/profile_merge.h"
+#include "text/notice.h"
 
 static struct profile *open_default(struct err *e)
 {
@@ -66,6 +67,6 @@ struct profile *input_open(const struct opts_rest *rest, struct err *e)
     struct profile *p = open_any(rest, e);
 
     if (p && *p->cut)
-        fprintf(stderr, "fathom: the profile is cut: %s\n", p->cut);
+        notice("fathom: the profile is cut: %s", p->cut);
     return p;
 }

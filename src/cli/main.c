@@ -1,18 +1,22 @@
 /* main.c - find the command and run it.  SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "text/nearest.h"
+#include "text/notice.h"
 
-static void print_overview(FILE *to)
+static void print_overview(int fd)
 {
-    fprintf(to, "fathom - why is this program slow, and did a change help?\n\n"
+    struct out o = out_fd(fd);
+
+    out_str(&o, "fathom - why is this program slow, and did a change help?\n\n"
                 "usage: fathom COMMAND [options]\n\n");
     for (size_t i = 0; commands[i]; i++)
-        fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(to, "\nRun fathom COMMAND -h for the options of a command, or man fathom-COMMAND.\n");
+        out_printf(&o, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    out_str(&o, "\nRun fathom COMMAND -h for the options of a command, or man fathom-COMMAND.\n");
+    out_close(&o, NULL);
 }
 
 static void complain(const char *name)
@@ -21,11 +25,10 @@ static void complain(const char *name)
 
     for (size_t i = 0; commands[i]; i++)
         nearest_offer(&n, commands[i]->name);
-    fprintf(stderr, "fathom: unknown command \"%s\"; ", name);
     if (n.best)
-        fprintf(stderr, "did you mean %s?\n", n.best);
+        notice("fathom: unknown command \"%s\"; did you mean %s?", name, n.best);
     else
-        fprintf(stderr, "run fathom -h to list the commands\n");
+        notice("fathom: unknown command \"%s\"; run fathom -h to list the commands", name);
 }
 
 static int help_with(char *name)
@@ -43,14 +46,14 @@ int main(int argc, char **argv)
     const struct command *c;
 
     if (argc < 2) {
-        print_overview(stderr);
+        print_overview(STDERR_FILENO);
         return EXIT_USAGE;
     }
     if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ||
         strcmp(argv[1], "help") == 0) {
         if (argc > 2)
             return help_with(argv[2]);
-        print_overview(stdout);
+        print_overview(STDOUT_FILENO);
         return EXIT_DONE;
     }
     c = command_find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);

@@ -106,7 +106,7 @@ static int write_as(const char *path, bool keep_old, const struct format *f,
     if (output_open(&o, path, is_profile ? SAVE_PRIVATE : SAVE_SHARED, e) < 0)
         return -1;
     o.keep_old = keep_old;
-    out = out_fd(o.fd);
+    out = f->is_binary ? out_binary(o.fd) : out_fd(o.fd);
     rc = f->write(v, opt, &out, e);
     if (out_close(&out, e) < 0)
         rc = -1;

@@ -80,17 +80,29 @@ static void add_rungs(struct result *r, const struct doc_rungs *rungs)
     }
 }
 
+static void add_line(struct buf *b, const char *before, const char *names)
+{
+    buf_str(b, "  ");
+    buf_printf_clean(b, "%s%s", before, names);
+    buf_u8(b, '\n');
+}
+
 static void add_binary(struct result *r, const struct doc_findings *f)
 {
     const struct doc_binary *b = &f->binary;
     struct result_value v = result_object(r);
+    struct buf after = { 0 };
     char title[512];
     struct result_table *t;
 
     snprintf(title, sizeof title, "%s%s", b->is_process ? "process " : "", f->target);
     term_clean(title, strlen(title));
     t = add_facts(r, NULL, result_copy(r, title), &b->facts);
-    t->after = result_printf(r, "\n  %s\n  record it with: %s\n", b->verdict, b->command);
+    buf_u8(&after, '\n');
+    add_line(&after, "", b->verdict);
+    add_line(&after, "record it with: ", b->command);
+    t->after = result_copy(r, buf_text(&after));
+    buf_release(&after);
     result_put(r, v, "target", result_text(f->target));
     result_put(r, v, "verdict", result_text(b->verdict));
     result_put(r, v, "fast", result_bool(b->fast));
@@ -156,8 +168,10 @@ static void add_latencies(struct result *r, const struct doc_findings *f)
         buf_printf(&after, "\n  the machine was busy (load %.1f on %ld CPUs); "
                            "results are slower than on an idle one\n",
                    f->load, cpus);
-    if (*f->saved)
-        buf_printf(&after, "\n  saved to %s\n", f->saved);
+    if (*f->saved) {
+        buf_u8(&after, '\n');
+        add_line(&after, "saved to ", f->saved);
+    }
     t->after = result_copy(r, buf_text(&after));
     buf_release(&after);
     result_fact(r, "saved", result_text(f->saved));

@@ -8,19 +8,30 @@
 #include "analyze/an_tree.h"
 #include "formats/formats.h"
 #include "formats/rows.h"
+#include "text/escape.h"
 
+/* Text of a cell that is in quotes anyway. */
 static void quoted_part(struct out *o, const char *s, char instead_of_semicolon)
 {
-    for (; *s; s++) {
-        if (*s == '"')
-            out_char(o, '"');
-        out_char(o, *s == '\n' || *s == '\r' ? ' ' : *s == ';' ? instead_of_semicolon : *s);
+    for (;; s++) {
+        size_t n = 0;
+
+        while (s[n] && s[n] != ';' && s[n] != '\n')
+            n++;
+        for (struct escaped e; n; s += e.taken, n -= e.taken) {
+            e = escape_csv(s, n);
+            out_add(o, escaped_text(&e), e.n);
+        }
+        if (!*s)
+            return;
+        out_char(o, *s == ';' ? instead_of_semicolon : ' ');
     }
 }
 
 static void quoted(struct out *o, const char *s)
 {
     out_char(o, '"');
+    out_str(o, escape_csv_start(s));
     quoted_part(o, s, ';');
     out_char(o, '"');
 }
@@ -33,6 +44,7 @@ static void put_titles(const struct profile *p, struct out *o)
         const char *unit = profile_string(p, p->metric.v[i].unit);
 
         out_str(o, ",\"");
+        out_str(o, escape_csv_start(profile_string(p, p->metric.v[i].name)));
         quoted_part(o, profile_string(p, p->metric.v[i].name), ';');
         if (*unit) {
             out_str(o, " (");
@@ -41,7 +53,7 @@ static void put_titles(const struct profile *p, struct out *o)
         }
         out_char(o, '"');
     }
-    out_str(o, "\r\n");
+    out_trusted(o, "\r\n");
 }
 
 static void put_thread(const struct profile *p, uint32_t thread, struct out *o)
@@ -71,6 +83,8 @@ static void put_stack(const struct an_tree *t, const struct an_symbols *s, uint3
         vec_push(&up, t->trie.node.v[node].key);
     out_char(o, '"');
     for (size_t i = up.n; i--;) {
+        if (i + 1 == up.n)
+            out_str(o, escape_csv_start(s->symbol.v[up.v[i]].name));
         quoted_part(o, s->symbol.v[up.v[i]].name, ':');
         if (i)
             out_char(o, ';');
@@ -93,6 +107,8 @@ static void put_tags(const struct profile *p, uint32_t set, struct out *o)
 
         text.n = 0;
         an_tag_value(p, t, &text);
+        if (i + 1 == up.n)
+            out_str(o, escape_csv_start(profile_string(p, t->key)));
         quoted_part(o, profile_string(p, t->key), ':');
         out_char(o, '=');
         quoted_part(o, buf_text(&text), ':');
@@ -127,7 +143,7 @@ static int csv_write(const struct an_view *v, const struct export_options *opt, 
             out_char(o, ',');
             out_i64(o, value[k]);
         }
-        out_str(o, "\r\n");
+        out_trusted(o, "\r\n");
     }
     rows_release(&rows);
     an_tree_release(&tree);

@@ -35,5 +35,6 @@ const struct format format_fathom = {
     .has_tags = true,
     .has_spans = true,
     .all_metrics = true,
+    .is_binary = true,
     .write = write_file,
 };

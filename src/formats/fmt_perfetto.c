@@ -278,5 +278,6 @@ const struct format format_perfetto = {
     .about = "Perfetto's trace protobuf",
     .view = AN_VIEW_BOTH,
     .has_spans = true,
+    .is_binary = true,
     .write = perfetto_write,
 };

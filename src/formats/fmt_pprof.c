@@ -374,5 +374,6 @@ const struct format format_pprof = {
     .import = pprof_import,
     .has_tags = true,
     .all_metrics = true,
+    .is_binary = true,
     .write = pprof_write,
 };

@@ -290,5 +290,6 @@ const struct format format_pstats = {
     .about = "Python's cProfile and pstats",
     .recognize = recognize,
     .import = import,
+    .is_binary = true,
     .write = pstats_write,
 };

@@ -1,9 +1,11 @@
 /* fmt_view.c - the interactive viewer: one HTML file with the whole profile in it.
  *
- * web/src/index.html is the page; its lines "<!-- fathom: WORD ... -->" are replaced: style,
- * facts (JSON), data (columns as gzip in base64) and modules (the ES modules named there, in
- * that order, as one script without import and export).  docs/internals/viewer.md describes the
- * data that the page reads.  SPDX-License-Identifier: Apache-2.0 */
+ * web/src/index.html is the page; its lines "<!-- fathom: WORD ... -->" are replaced: csp (the
+ * security policy that tools/embed-web computes), style, facts (JSON), data (columns as gzip in
+ * base64) and modules (the ES modules named there, in that order, as one script without import and
+ * export).  The policy names the hashes of style and script, so both are written unchanged.
+ * docs/internals/viewer.md describes the data that the page reads.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,8 +170,8 @@ static void put_part(const struct page *page, const char *words, const char *end
         put_facts(page);
     else if (starts(words, "data"))
         put_data(page);
-    else if (starts(words, "style "))
-        web_put_all(page->out, words + strlen("style "), end, web_put);
+    else if (starts(words, "style ") || starts(words, "csp "))
+        web_put_all(page->out, strchr(words, ' ') + 1, end, web_put);
     else if (starts(words, "modules "))
         web_put_all(page->out, words + strlen("modules "), end, web_put_module);
 }

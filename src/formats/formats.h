@@ -37,6 +37,7 @@ struct format {
     bool has_tags;         /* a wait's kind is only a tag; in others it is the leaf of its stack */
     bool has_spans;        /* writes spans and counters */
     bool all_metrics;      /* writes every metric of the profile; the others write the view */
+    bool is_binary;        /* the others are text, which OUT cleans (text/out.h) */
     int (*write)(const struct an_view *v, const struct export_options *o, struct out *out,
                  struct err *e);
 };

@@ -1,6 +1,7 @@
 /* rt_baseline.c - save the times of zones to a file and find zones that became slower.  The file
  * is text, one zone per line: path TAB calls TAB mean ns TAB mean bytes.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/utf8.h"
 #include "runtime/rt_out.h"
 #include "runtime/rt_rows.h"
 
@@ -29,9 +30,6 @@ static void section_name(const struct zone_rows *r, uint32_t i, char *text, size
     const struct zone_row *w = &r->row[i];
     size_t n = zone_rows_path(r, i, '/', text, cap);
 
-    for (size_t k = 0; k < n; k++)
-        if (text[k] == '\t' || text[k] == '\n')
-            text[k] = ' ';
     for (int part = 0; part < 2; part++) {
         const char *s = part ? w->label : w->backend;
         size_t size = strlen(s);
@@ -42,12 +40,13 @@ static void section_name(const struct zone_rows *r, uint32_t i, char *text, size
             n += size;
         }
     }
+    utf8_clean_line(text, n);
 }
 
 int fathom_save_baseline(const char *path)
 {
     struct zone_rows r;
-    struct rt_out o = { 0 };
+    struct rt_out o = { .is_binary = true }; /* TABs; names are clean */
     char name[1024];
     int rc = rt_rows_take(&r, false);
 

@@ -122,7 +122,7 @@ void rt_export_collapsed(struct rt_out *o, const struct zone_rows *r)
         if (!zone_row_is_nested(w) || w->self == 0)
             continue;
         zone_rows_path(r, i, ';', path, sizeof path);
-        rt_out_str(o, path);
+        rt_out_name(o, path);
         rt_out_printf(o, " %.0f\n", w->self);
     }
 }
@@ -142,7 +142,7 @@ static int write_chrome(struct rt_out *o, const struct zone_rows *r)
 int fathom_export(const char *path, enum fathom_format format)
 {
     struct zone_rows r;
-    struct rt_out o = { 0 };
+    struct rt_out o = { .is_binary = format == FATHOM_FILE };
     int rc = path ? rt_rows_take(&r, false) : FATHOM_E_FORMAT;
 
     if (rc < 0)

@@ -6,10 +6,28 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/utf8.h"
 #include "channel/live.h"
 #include "text/escape.h"
 
 enum { FIRST = 1 << 16 };
+
+/* A character at the end that may still be incomplete is left. */
+static void clean_start(struct rt_out *o)
+{
+    if (o->is_binary)
+        o->clean = o->n;
+    else
+        o->clean += utf8_clean(o->data + o->clean, o->n - o->clean, true);
+}
+
+void rt_out_clean(struct rt_out *o)
+{
+    clean_start(o);
+    if (o->clean < o->n)
+        utf8_clean_line(o->data + o->clean, o->n - o->clean);
+    o->clean = o->n;
+}
 
 static bool grow(struct rt_out *o, size_t more)
 {
@@ -19,8 +37,11 @@ static bool grow(struct rt_out *o, size_t more)
     if (o->failed || more > ((size_t)1 << 40))
         return false;
     if (o->is_open && o->n) {
-        o->failed = save_write(o->save.fd, o->data, o->n) < 0;
-        o->n = 0;
+        clean_start(o);
+        o->failed = save_write(o->save.fd, o->data, o->clean) < 0;
+        o->n -= o->clean;
+        memmove(o->data, o->data + o->clean, o->n);
+        o->clean = 0;
     }
     while (cap - o->n < more)
         cap *= 2;
@@ -55,6 +76,18 @@ void rt_out_add(struct rt_out *o, const void *data, size_t n)
 void rt_out_str(struct rt_out *o, const char *s)
 {
     rt_out_add(o, s, strlen(s));
+}
+
+void rt_out_name(struct rt_out *o, const char *s)
+{
+    for (size_t n = strlen(s), line; n; s += line, n -= line) {
+        line = strcspn(s, "\n");
+        rt_out_add(o, s, line);
+        if (line < n) {
+            rt_out_add(o, "?", 1);
+            line++;
+        }
+    }
 }
 
 void rt_out_printf(struct rt_out *o, const char *fmt, ...)
@@ -96,17 +129,15 @@ void rt_out_number(struct rt_out *o, double x)
 void rt_out_csv(struct rt_out *o, const char *s)
 {
     size_t n = strlen(s);
+    const char *quote = escape_csv_needs_quotes(s) ? "\"" : "";
 
-    if (!escape_csv_needs_quotes(s)) {
-        rt_out_add(o, s, n);
-        return;
-    }
-    rt_out_str(o, "\"");
+    rt_out_str(o, quote);
+    rt_out_str(o, escape_csv_start(s));
     for (struct escaped e; n; s += e.taken, n -= e.taken) {
         e = escape_csv(s, n);
         rt_out_add(o, escaped_text(&e), e.n);
     }
-    rt_out_str(o, "\"");
+    rt_out_str(o, quote);
 }
 
 int rt_out_open(struct rt_out *o, const char *path, mode_t mode)
@@ -117,8 +148,10 @@ int rt_out_open(struct rt_out *o, const char *path, mode_t mode)
 
 int rt_out_save(struct rt_out *o, bool good)
 {
-    bool written = good && !o->failed && save_write(o->save.fd, o->data, o->n) == 0;
+    bool written;
 
+    rt_out_clean(o);
+    written = good && !o->failed && save_write(o->save.fd, o->data, o->n) == 0;
     o->is_open = false;
     if (save_close(&o->save, written) < 0)
         return FATHOM_E_SYSTEM;

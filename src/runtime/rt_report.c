@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "runtime/rt_advice.h"
 #include "text/human.h"
 
@@ -124,7 +125,7 @@ static void value_cells(struct line *l, const struct zone_row *w)
     put(l, 8, rt_kind_name[w->kind]);
 }
 
-static void fill_line(struct line *l, const struct zone_rows *r, uint32_t row)
+static void fill_cells(struct line *l, const struct zone_rows *r, uint32_t row)
 {
     const struct zone_row *w = &r->row[row];
 
@@ -142,6 +143,13 @@ static void fill_line(struct line *l, const struct zone_rows *r, uint32_t row)
         value_cells(l, w);
     if (w->kind > LIVE_OP && zone_row_is_timed(w))
         put(l, 8, rt_kind_name[w->kind]);
+}
+
+static void fill_line(struct line *l, const struct zone_rows *r, uint32_t row)
+{
+    fill_cells(l, r, row);
+    for (int c = 0; c < COLUMNS; c++)
+        utf8_clean_line(l->cell[c], strlen(l->cell[c]));
 }
 
 static uint32_t slowest_row(const struct zone_rows *r, const char *context)
@@ -269,9 +277,13 @@ static bool print_table(struct rt_out *o, struct table *t)
 
 static void print_head(struct rt_out *o, const struct zone_rows *r, const char *context)
 {
-    rt_out_printf(o, "\n%s", r->view.head.comm[0] ? r->view.head.comm : "program");
-    if (context)
-        rt_out_printf(o, " [%s]", context);
+    rt_out_str(o, "\n");
+    rt_out_name(o, r->view.head.comm[0] ? r->view.head.comm : "program");
+    if (context) {
+        rt_out_str(o, " [");
+        rt_out_name(o, context);
+        rt_out_str(o, "]");
+    }
     rt_out_printf(o, "  %s in zones", human_ns(r->all_ns).s);
     rt_out_printf(o, ", %s of wall time, %u thread%s\n", human_ns(r->wall_ns).s, r->n_threads,
                   r->n_threads == 1 ? "" : "s");
@@ -293,10 +305,16 @@ static void print_advice(const struct finding *f, void *arg)
 {
     struct rt_out *o = arg;
 
-    rt_out_printf(o, "\n%-6s %s\n", f->priority, f->title);
-    rt_out_printf(o, "       %s\n", f->evidence);
-    if (f->bound[0])
-        rt_out_printf(o, "       %s\n", f->bound);
+    const char *const lines[] = { f->title, f->evidence, f->bound };
+
+    rt_out_printf(o, "\n%-6s", f->priority);
+    for (int i = 0; i < 3; i++) {
+        if (!lines[i][0])
+            continue;
+        rt_out_str(o, i ? "       " : " ");
+        rt_out_name(o, lines[i]);
+        rt_out_str(o, "\n");
+    }
 }
 
 void rt_report_table(struct rt_out *o, const struct zone_rows *r, const char *context)
@@ -327,10 +345,14 @@ void rt_report_compact(struct rt_out *o, const struct zone_rows *r, const char *
 
         if (!rt_report_shows(r, i, context) || w->kind == LIVE_CONTEXT)
             continue;
-        if (zone_rows_context(r, i)[0])
-            rt_out_printf(o, "[%s] ", zone_rows_context(r, i));
+        if (zone_rows_context(r, i)[0]) {
+            rt_out_str(o, "[");
+            rt_out_name(o, zone_rows_context(r, i));
+            rt_out_str(o, "] ");
+        }
         zone_rows_path(r, i, '/', path, sizeof path);
-        rt_out_printf(o, "%s n=%llu", path, (unsigned long long)w->count);
+        rt_out_name(o, path);
+        rt_out_printf(o, " n=%llu", (unsigned long long)w->count);
         if (zone_row_is_timed(w))
             rt_out_printf(o, " avg=%s total=%s", human_ns(w->mean).s, human_ns(w->total).s);
         if (is_in_tree(w))
@@ -343,10 +365,14 @@ void rt_report_compact(struct rt_out *o, const struct zone_rows *r, const char *
             rt_out_printf(o, " last=%.10g", w->last);
         if (w->kind > LIVE_OP)
             rt_out_printf(o, " (%s)", rt_kind_name[w->kind]);
-        if (w->backend[0])
-            rt_out_printf(o, " backend=%s", w->backend);
-        if (w->label[0])
-            rt_out_printf(o, " %s", w->label);
+        if (w->backend[0]) {
+            rt_out_str(o, " backend=");
+            rt_out_name(o, w->backend);
+        }
+        if (w->label[0]) {
+            rt_out_str(o, " ");
+            rt_out_name(o, w->label);
+        }
         rt_out_str(o, "\n");
     }
 }

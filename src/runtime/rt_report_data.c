@@ -198,6 +198,7 @@ int fathom_report(FILE *to, enum fathom_format format, const char *context)
     struct rt_out o = { 0 };
     int rc = write_report(&o, format, context);
 
+    rt_out_clean(&o);
     if (rc == 0 && o.n && fwrite(o.data, 1, o.n, to) != o.n)
         rc = FATHOM_E_SYSTEM;
     rt_out_release(&o);
@@ -210,6 +211,7 @@ long fathom_report_text(char *text, size_t cap, enum fathom_format format, const
     int rc = write_report(&o, format, context);
     long n = rc < 0 ? rc : (long)o.n;
 
+    rt_out_clean(&o);
     if (rc == 0 && cap) {
         size_t fits = o.n < cap ? o.n : cap - 1;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "runtime/rt.h"
 #include "target/tgt_guard.h"
 
@@ -15,6 +16,7 @@ void rt_complain(const char *what, const char *about)
     memcpy(line, "fathom: ", 8);
     memcpy(line + 8, what, a);
     memcpy(line + 8 + a, about, b);
+    utf8_clean_line(line, 8 + a + b);
     line[8 + a + b] = '\n';
     if (write(STDERR_FILENO, line, a + b + 9) < 0)
         return;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "store/store_dump.h"
 
+#include "base/utf8.h"
 #include "store/store_chunk.h"
 #include "text/json.h"
 
@@ -22,17 +23,19 @@ static struct store_text as_hex(struct dump *d, const struct store_text *t)
     return (struct store_text){ d->hex.data, d->hex.n };
 }
 
-/* Write T in quotes, on one line. */
+/* Write T in quotes, on one line.  "\xNN" is a byte that is not part of a printable character. */
 static void put_quoted(struct out *o, const struct store_text *t)
 {
     out_char(o, '"');
-    for (size_t i = 0; i < t->n; i++) {
+    for (size_t i = 0, k; i < t->n; i += k) {
+        k = utf8_printable_length((const char *)t->p + i, t->n - i);
         if (t->p[i] == '"' || t->p[i] == '\\')
             out_printf(o, "\\%c", t->p[i]);
-        else if (t->p[i] < 0x20 || t->p[i] == 0x7f)
-            out_printf(o, "\\x%02x", t->p[i]);
+        else if (k)
+            out_add(o, t->p + i, k);
         else
-            out_add(o, &t->p[i], 1);
+            out_printf(o, "\\x%02x", t->p[i]);
+        k = k ? k : 1;
     }
     out_char(o, '"');
 }

@@ -325,7 +325,7 @@ struct store_writer *store_writer_to(struct out *out)
 {
     struct store_writer *w = mem_zalloc(sizeof *w);
 
-    w->own = out_memory();
+    w->own = out_binary(-1);
     w->out = out ? out : &w->own;
     w->before = w->out->written + w->out->buf.n;
     w->zstd = ZSTD_createCCtx();

@@ -7,10 +7,16 @@
 #include <string.h>
 
 #include "base/save.h"
+#include "base/utf8.h"
 
 struct out out_fd(int fd)
 {
     return (struct out){ .fd = fd };
+}
+
+struct out out_binary(int fd)
+{
+    return (struct out){ .fd = fd, .is_binary = true };
 }
 
 struct out out_memory(void)
@@ -18,23 +24,56 @@ struct out out_memory(void)
     return (struct out){ .fd = -1 };
 }
 
+/* Clean what was added, except a character at the end that may still be incomplete. */
+static void clean(struct out *o)
+{
+    if (o->is_binary || o->fd < 0)
+        o->clean = o->buf.n;
+    else
+        o->clean += utf8_clean((char *)o->buf.data + o->clean, o->buf.n - o->clean, true);
+}
+
+/* Clean everything, because no more bytes of a character follow. */
+static void clean_end(struct out *o)
+{
+    clean(o);
+    if (o->clean < o->buf.n)
+        memset(o->buf.data + o->clean, '?', o->buf.n - o->clean);
+    o->clean = o->buf.n;
+}
+
+static void write_clean(struct out *o)
+{
+    size_t n = o->clean;
+
+    if (!o->failed && save_write(o->fd, o->buf.data, n) < 0)
+        o->failed = errno;
+    else if (!o->failed)
+        o->written += n;
+    o->buf.n -= n;
+    memmove(o->buf.data, o->buf.data + n, o->buf.n);
+    o->clean = 0;
+}
+
 void out_spill_(struct out *o)
 {
-    size_t n = o->buf.n;
-
-    o->buf.n = 0;
-    if (o->failed)
-        return;
-    if (save_write(o->fd, o->buf.data, n) < 0)
-        o->failed = errno;
-    else
-        o->written += n;
+    clean(o);
+    write_clean(o);
 }
 
 void out_flush(struct out *o)
 {
-    if (o->fd >= 0 && o->buf.n)
-        out_spill_(o);
+    if (o->fd < 0 || !o->buf.n)
+        return;
+    clean_end(o);
+    write_clean(o);
+}
+
+void out_trusted(struct out *o, const char *s)
+{
+    clean_end(o);
+    buf_add(&o->buf, s, strlen(s));
+    o->clean = o->buf.n;
 }
 
 int out_close(struct out *o, struct err *e)

@@ -1,8 +1,13 @@
 /* out.h - buffered writing to a descriptor or to memory; keeps the first error.
+ *
+ * Names come from programs and files that nobody vouches for.  Therefore all text that goes to a
+ * descriptor is cleaned here: a byte that is not part of a printable character becomes '?', except
+ * line ends.  A format with escapes, such as JSON, escapes before that.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_TEXT_OUT_H
 #define FATHOM_TEXT_OUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,13 +16,17 @@
 
 struct out {
     struct buf buf;
+    size_t clean;    /* bytes of buf that are clean */
+    bool is_binary;  /* do not clean */
     int fd;          /* -1: memory only */
     int failed;      /* errno of the first failed write */
     uint64_t written;
 };
 
-/* Start from out_fd(FD) or out_memory(); end with out_close, which flushes and frees. */
+/* Start from out_fd(FD), out_binary(FD) or out_memory(); end with out_close, which flushes and
+ * frees. */
 struct out out_fd(int fd);
+struct out out_binary(int fd); /* for formats that are not text: nothing is cleaned */
 struct out out_memory(void);
 void out_flush(struct out *o);
 int out_close(struct out *o, struct err *e); /* does not close the descriptor */
@@ -37,6 +46,8 @@ static inline void out_char(struct out *o, char c)
 {
     buf_u8(&o->buf, (unsigned char)c);
 }
+/* Add S, which must be a constant of ours, as it is: for colors. */
+void out_trusted(struct out *o, const char *s);
 void out_printf(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void out_u64(struct out *o, uint64_t x); /* decimal, fast */
 void out_i64(struct out *o, int64_t x);

@@ -232,17 +232,16 @@ void table_print(const struct table *t, struct out *o, const struct term *term)
 void table_csv_cell(struct out *o, const char *s, bool first)
 {
     size_t n = strlen(s);
+    const char *quote;
 
     if (!first)
         out_char(o, ',');
-    if (!escape_csv_needs_quotes(s)) {
-        out_str(o, s);
-        return;
-    }
-    out_char(o, '"');
+    quote = escape_csv_needs_quotes(s) ? "\"" : "";
+    out_str(o, quote);
+    out_str(o, escape_csv_start(s));
     for (struct escaped e; n; s += e.taken, n -= e.taken) {
         e = escape_csv(s, n);
         out_add(o, escaped_text(&e), e.n);
     }
-    out_char(o, '"');
+    out_str(o, quote);
 }

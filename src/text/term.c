@@ -44,13 +44,13 @@ static const char *const style_codes[] = {
 void term_begin(const struct term *t, struct out *o, enum term_style s)
 {
     if (t->color && s != TERM_PLAIN)
-        out_str(o, style_codes[s]);
+        out_trusted(o, style_codes[s]);
 }
 
 void term_end(const struct term *t, struct out *o, enum term_style s)
 {
     if (t->color && s != TERM_PLAIN)
-        out_str(o, "\033[0m");
+        out_trusted(o, "\033[0m");
 }
 
 struct range {
@@ -108,16 +108,5 @@ size_t term_columns(const char *s, size_t n)
 
 void term_clean(char *s, size_t n)
 {
-    for (size_t i = 0; i < n;) {
-        uint32_t code;
-        size_t len = utf8_decode((const unsigned char *)s + i, n - i, &code);
-
-        /* C0, DEL, C1, and marks that change the direction of text */
-        if (!len || code < 0x20 || (code >= 0x7f && code < 0xa0) ||
-            (code >= 0x202a && code <= 0x202e)) {
-            memset(s + i, '?', len ? len : 1);
-            len = len ? len : 1;
-        }
-        i += len;
-    }
+    utf8_clean_line(s, n);
 }

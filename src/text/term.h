@@ -24,7 +24,7 @@ void term_end(const struct term *t, struct out *o, enum term_style s);
 size_t term_columns(const char *s, size_t n);
 /* Bytes of the character at S (at most N), at least 1; *COLUMNS is its display width. */
 size_t term_char(const char *s, size_t n, int *columns);
-/* Sanitize untrusted text: control characters and malformed UTF-8 become '?'. */
+/* Sanitize untrusted text of one line: what is not printable becomes '?'. */
 void term_clean(char *s, size_t n);
 
 #endif

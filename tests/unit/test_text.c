@@ -11,6 +11,7 @@
 #include "text/escape.h"
 #include "text/human.h"
 #include "text/nearest.h"
+#include "text/notice.h"
 #include "text/table.h"
 #include "text/term.h"
 
@@ -275,6 +276,7 @@ TEST(utf8_clean_replaces_invalid_bytes_and_controls)
         { "\xc0\x80\xed\xa0\x80", "?????" },
         { "\xf4\x90\x80\x80", "????" },
         { "12345678\xff", "12345678?" },
+        { "a\xe2\x80\xa9\xe2\x80\xae" "b\xe2\x81\xa6\xd8\x9c", "a??????b?????" }, /* U+2029, 202e, 2066, 61c */
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -342,6 +344,8 @@ TEST(escape_json_keeps_text_and_escapes_the_rest)
     CHECK_STR(escaped("a\"b\\c\n\t\b\f\r", 10, escape_json), "a\\\"b\\\\c\\n\\t\\b\\f\\r");
     CHECK_STR(escaped("\0\x1f\x7f\x1b[2J", 7, escape_json), "\\u0000\\u001f\\u007f\\u001b[2J");
     CHECK_STR(escaped("x\xff\xc3", 3, escape_json), "x\\ufffd\\ufffd");
+    CHECK_STR(escaped("\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\xd8\x9c.", 11, escape_json),
+              "\\u009b\\u202e\\u2066\\u061c.");
 }
 
 TEST(escape_csv_doubles_quotes)
@@ -349,5 +353,95 @@ TEST(escape_csv_doubles_quotes)
     CHECK_STR(escaped("a\"b\"\",c", 7, escape_csv), "a\"\"b\"\"\"\",c");
     CHECK(!escape_csv_needs_quotes("plain text; and more"));
     CHECK(escape_csv_needs_quotes("a,b") && escape_csv_needs_quotes("a\"b"));
-    CHECK(escape_csv_needs_quotes("a\nb") && escape_csv_needs_quotes("a\rb"));
+    CHECK(escape_csv_needs_quotes("a\nb"));
+}
+
+TEST(escape_csv_keeps_only_printable_characters_and_line_ends)
+{
+    CHECK_STR(escaped("a\x1b[2J\r\n\xc2\x9b\xe2\x80\xae\xc3\xa9\xff", 15, escape_csv),
+              "a?[2J?\n??\xc3\xa9?");
+}
+
+TEST(escape_csv_marks_text_that_is_a_formula_but_no_number)
+{
+    static const char *const formulas[] = { "=1+1", "+cmd", "-[NSObject init]", "@SUM(1)", "\t=1",
+                                            "\r=1", "-1+1", "-1.2.3", "-", "+.", "-1e", "\xef\xbc\x9d" "1" };
+    static const char *const others[] = { "-12.5", "+3", "-1e-9", "-.5", "12", "a=b", "'=x", "", "main" };
+
+    for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
+        CHECK_STR(escape_csv_start(formulas[i]), "'");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        CHECK_STR(escape_csv_start(others[i]), "");
+}
+
+/* What reaches the other end of a pipe; *READ is its end for reading. */
+static struct out out_pipe(int *read_end, bool is_binary)
+{
+    int ends[2];
+
+    CHECK_EQ(pipe(ends), 0);
+    *read_end = ends[0];
+    return is_binary ? out_binary(ends[1]) : out_fd(ends[1]);
+}
+
+static const char *arrived(struct out *o, int from)
+{
+    static char text[256];
+    ssize_t n;
+
+    CHECK_EQ(out_close(o, NULL), 0);
+    n = read(from, text, sizeof text - 1);
+    CHECK(n >= 0);
+    text[n] = 0;
+    return text;
+}
+
+TEST(out_cleans_text_but_not_its_own_colors)
+{
+    struct term term = { .color = true };
+    int from;
+    struct out o = out_pipe(&from, false);
+
+    term_begin(&term, &o, TERM_BOLD);
+    out_printf(&o, "%s\n", "a\x1b[2Jb\r");
+    term_end(&term, &o, TERM_BOLD);
+    out_char(&o, '\xc3'); /* byte by byte */
+    out_char(&o, '\xa9');
+    out_str(&o, "\xc2\x9b\xc3");
+    CHECK_STR(arrived(&o, from), "\033[1ma?[2Jb?\n\033[0m\xc3\xa9???");
+}
+
+TEST(out_keeps_a_character_that_a_flush_would_cut)
+{
+    int from;
+    struct out o = out_pipe(&from, false);
+
+    out_str(&o, "ab\xe2\x82");
+    out_spill_(&o);
+    out_str(&o, "\xac.\xe2");
+    out_spill_(&o);
+    out_str(&o, "xy");
+    CHECK_STR(arrived(&o, from), "ab\xe2\x82\xac.?xy");
+}
+
+TEST(out_leaves_binary_formats_alone)
+{
+    int from;
+    struct out o = out_pipe(&from, true);
+
+    out_str(&o, "\x1b\xff\x07");
+    CHECK_STR(arrived(&o, from), "\x1b\xff\x07");
+}
+
+TEST(notice_is_one_clean_line)
+{
+    int ends[2], saved = dup(STDERR_FILENO);
+    char text[64] = "";
+
+    CHECK_EQ(pipe(ends), 0);
+    dup2(ends[1], STDERR_FILENO);
+    notice("a %s", "b\nc\x1b\xc3");
+    dup2(saved, STDERR_FILENO);
+    CHECK(read(ends[0], text, sizeof text - 1) > 0);
+    CHECK_STR(text, "a b?c??\n");
 }

@@ -1,4 +1,6 @@
 """The page and the picture of `fathom flame`, in a headless Chromium."""
+import base64
+import hashlib
 import re
 import subprocess
 import sys
@@ -7,6 +9,7 @@ import xml.dom.minidom
 
 from cdp import Browser
 from support import GOLDEN, SOURCE, Case, fathom
+from test_hostile import hostile_file
 
 sys.path.insert(0, str(GOLDEN))
 import make_perfdata  # noqa: E402
@@ -96,6 +99,54 @@ class Viewer(Case):
                   return [r.left + b.left + b.width / 2, r.top + row * 20 + 14];
             return null;
         }})()""")
+
+
+class Safety(Viewer):
+    """What the names of a profile and the page itself may do."""
+
+    def hostile(self):
+        """The page of a profile whose every text is hostile, and its source."""
+        hostile_file(self.dir / "x.fathom")
+        fathom("flame", "-o", self.dir / "h.html", self.dir / "x.fathom")
+        page = self.browser.open(f"file://{self.dir}/h.html")
+        page.until("document.documentElement.dataset.ready === 'yes'")
+        return page, (self.dir / "h.html").read_text()
+
+    def test_the_policy_allows_only_the_script_and_style_of_the_page(self):
+        _, source = self.hostile()
+        policy = re.search(r'http-equiv="Content-Security-Policy" content="(.*?)">', source)[1]
+        rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+        self.assertEqual(rules["default-src"], "'none'")
+        for name, element in (("script-src", 'script type="module"'), ("style-src", "style")):
+            text = re.search(rf"<{element}>(.*?)</", source, re.S)[1]
+            digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+            self.assertEqual(rules[name], f"'sha256-{digest}'")
+
+    def test_hostile_names_are_only_text(self):
+        page, _ = self.hostile()
+        for key in "t", "t", "i", "i", "?":
+            page.key(key)
+        page.key("Escape")
+        page.run(FRAME)
+        self.assertEqual(page.complaints(), [])
+        self.assertEqual(page.run("[...document.querySelectorAll('script')].map(s => s.id || s.type)"),
+                         ["facts", "module"])  # the page removes the data after reading it
+        self.assertEqual(page.run("document.querySelectorAll('img, b').length"), 0)
+        self.assertTrue(page.run("fathom.symbols.name.some(n => n.includes('</script><script>alert(1)'))"))
+        self.assertIn("<img src=x onerror=alert(1)>", page.run("document.body.textContent"))
+
+    def test_the_policy_stops_markup_scripts_and_requests(self):
+        page, _ = self.hostile()
+        # Chromium refuses markup from text, scripts without a hash, and every address.
+        self.assertTrue(page.run("(() => { try { document.body.innerHTML = '<p>'; } catch (e) { return true; } })()"))
+        self.assertTrue(page.run("fetch('data:text/plain,x').then(() => false, () => true)"))
+        self.assertEqual(page.run("""new Promise(done => {
+            const script = document.createElement("script");
+            document.addEventListener("securitypolicyviolation", (ev) => done(ev.effectiveDirective));
+            script.append(document.createTextNode("window.ran = true"));
+            document.head.append(script);
+        })""")[:7], "require" if page.run("'trustedTypes' in window") else "script-")
+        self.assertFalse(page.run("'ran' in window"))
 
 
 class Page(Viewer):

@@ -1,5 +1,6 @@
 // Assemble the page: controls, keys, and the state in the address.
 import { readPage } from "./bytes.js";
+import { make } from "./elements.js";
 import { formatShare, formatWeight, formatCount, shareError, shortPath } from "./format.js";
 import { kindIndex } from "./palette.js";
 import { Tree } from "./tree.js";
@@ -313,7 +314,7 @@ class App {
     get("reset").addEventListener("click", () => this.flame.zoom(0));
     get("theme").addEventListener("click", () => this.act("d"));
     get("help").addEventListener("click", () => this.act("?"));
-    get("keys").innerHTML = `<h2>Keys</h2><dl>${KEYS.map(([k, what]) => `<dt>${k}</dt><dd>${what}</dd>`).join("")}</dl>`;
+    get("keys").append(make("h2", "Keys"), make("dl", ...KEYS.flatMap(([k, what]) => [make("dt", k), make("dd", what)])));
     get("keys").addEventListener("click", () => get("keys").close());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.setTheme(this.storedTheme()));
     document.addEventListener("keydown", (ev) => this.key(ev));

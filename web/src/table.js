@@ -1,4 +1,5 @@
 // A sortable table of functions; only the visible rows are in the document.
+import { make } from "./elements.js";
 import { formatCount, formatShare, formatWeight } from "./format.js";
 import { colorOf } from "./palette.js";
 
@@ -16,8 +17,10 @@ export class Table {
     this.at = -1; // the row that the keys point at
     this.rows = this.shown = [];
     this.sort = { key: "self", down: true };
-    element.innerHTML = `<table aria-label="Functions"><colgroup>${COLUMNS.map((c) => `<col style="width:${c[3]}">`).join("")}</colgroup>
-      <thead><tr></tr></thead><tbody></tbody></table>`;
+    const table = make("table", make("colgroup", ...COLUMNS.map(() => make("col"))), make("thead", make("tr")), make("tbody"));
+    table.setAttribute("aria-label", "Functions");
+    element.replaceChildren(table);
+    for (const [i, col] of [...element.querySelectorAll("col")].entries()) col.style.width = COLUMNS[i][3];
     this.body = element.querySelector("tbody");
     for (const [i, [key, title, text]] of COLUMNS.entries()) {
       const th = document.createElement("th"), button = document.createElement("button");
