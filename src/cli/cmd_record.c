@@ -72,6 +72,13 @@ static void on_tick(void *context, const struct col_summary *now)
     }
 }
 
+static void on_save(void *context)
+{
+    struct run *r = context;
+
+    store_writer_flush(r->writer);
+}
+
 static int take_pids(const struct opt_list *list, struct col_options *o, struct err *e)
 {
     for (size_t i = 0; i < list->n; i++) {
@@ -233,6 +240,7 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
     progress_init(&r.progress, STDERR_FILENO);
     r.progress.on &= !a->quiet;
     o.tick = on_tick;
+    o.save = on_save;
     o.context = &r;
     rc = col_record(&o, sink, &s, e);
     progress_clear(&r.progress);

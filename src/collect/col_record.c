@@ -315,6 +315,18 @@ static void name_and_keep(struct col_session *s)
     sym_resolve_release(&names);
 }
 
+/* What was recorded reaches the disk before files that somebody else named are opened. */
+static void save(struct col_session *s)
+{
+    const struct col_options *o = s->options;
+    int again = col_target_let_end(&s->target);
+
+    if (o->save)
+        o->save(o->context);
+    if (again)
+        raise(again);
+}
+
 static void finish(struct col_session *s)
 {
     s->stop_ns = clock_mono_ns();
@@ -326,6 +338,7 @@ static void finish(struct col_session *s)
         perf_engine_unsampled(&s->engine, s->unsampled_ns, s->stop_ns);
     col_target_finish(&s->target);
     col_sources_finish_in_target(&s->sources, s->stop_ns);
+    save(s);
     name_and_keep(s);
     col_quality_end(s);
 }

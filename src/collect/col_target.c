@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "collect/col_proc.h"
 
+static const int stop_signals[COL_STOP_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 /* Time that the program has to end after a signal before the recording stops. */
 static const uint64_t grace_ns = 2000000000u;
 
@@ -26,9 +27,8 @@ int col_target_init(struct col_target *t, struct err *e)
 
     *t = (struct col_target){ .go = -1, .failure = -1, .signals = -1 };
     sigemptyset(&mask);
-    sigaddset(&mask, SIGINT);
-    sigaddset(&mask, SIGTERM);
-    sigaddset(&mask, SIGHUP);
+    for (size_t i = 0; i < COL_STOP_SIGNALS; i++)
+        sigaddset(&mask, stop_signals[i]);
     sigprocmask(SIG_BLOCK, &mask, &t->old_mask);
     t->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     return t->signals < 0 ? err_sys(e, "no signalfd") : 0;
@@ -219,10 +219,14 @@ static void reap_adopted(const struct col_target *t)
 
 bool col_target_done(struct col_target *t)
 {
+    /* /proc describes a command until it is reaped: first its last records are read once more. */
+    bool seen = t->n_ended > 0;
+
     take_signals(t);
     take_ends(t);
     if (t->pid) {
-        reap(t, WNOHANG);
+        if (seen)
+            reap(t, WNOHANG);
         if (t->adopts)
             reap_adopted(t);
         if (t->ended)
@@ -279,6 +283,42 @@ void col_target_finish(struct col_target *t)
     }
 }
 
+/* --- after the recording ------------------------------------------------------------------ */
+
+static volatile sig_atomic_t stopped;
+
+static void on_stop(int number)
+{
+    if (!stopped) {
+        stopped = 1;
+        return;
+    }
+    signal(number, SIG_DFL);
+    raise(number); /* delivered when this handler returns */
+}
+
+int col_target_let_end(struct col_target *t)
+{
+    struct sigaction end = { .sa_handler = on_stop, .sa_flags = SA_RESTART };
+    struct signalfd_siginfo s;
+    int again = 0;
+
+    /* Programs such as timeout send the same signal twice; a person presses Ctrl-C twice. */
+    while (read(t->signals, &s, sizeof s) == (ssize_t)sizeof s) {
+        if (t->stops++ && s.ssi_code == SI_KERNEL)
+            again = (int)s.ssi_signo;
+    }
+    stopped = t->stops > 0;
+    t->can_be_ended = true;
+    for (size_t i = 0; i < COL_STOP_SIGNALS; i++) {
+        sigaction(stop_signals[i], NULL, &t->old_action[i]);
+        if (t->old_action[i].sa_handler != SIG_IGN)
+            sigaction(stop_signals[i], &end, NULL);
+    }
+    sigprocmask(SIG_SETMASK, &t->old_mask, NULL);
+    return again;
+}
+
 void col_target_release(struct col_target *t)
 {
     if (t->go >= 0) {
@@ -290,6 +330,8 @@ void col_target_release(struct col_target *t)
     for (size_t i = 0; i < t->n_watch; i++)
         if (t->watch[i] >= 0)
             close(t->watch[i]);
+    for (size_t i = 0; t->can_be_ended && i < COL_STOP_SIGNALS; i++)
+        sigaction(stop_signals[i], &t->old_action[i], NULL);
     if (t->signals >= 0) {
         close(t->signals);
         sigprocmask(SIG_SETMASK, &t->old_mask, NULL);

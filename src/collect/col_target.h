@@ -14,6 +14,8 @@
 #include "base/err.h"
 #include "collect/collect.h"
 
+enum { COL_STOP_SIGNALS = 3 };
+
 struct col_target {
     pid_t pid;       /* of our command; 0: none */
     int go, failure; /* pipes to and from the waiting child; -1: closed */
@@ -30,6 +32,8 @@ struct col_target {
     bool stop_now;
     bool adopts; /* col_target_finish ends all that the command started, too */
     bool output_to_stderr; /* redirect the command's output: ours uses stdout */
+    bool can_be_ended;
+    struct sigaction old_action[COL_STOP_SIGNALS];
 };
 
 /* Block SIGINT, SIGTERM and SIGHUP and read them from a signalfd.  No other code handles them. */
@@ -39,6 +43,10 @@ int col_target_go(struct col_target *t, char *const *command, struct err *e);
 int col_target_watch(struct col_target *t, int64_t pid, struct err *e);
 /* Process signals and ends of processes.  Returns true when there is nothing more to record. */
 bool col_target_done(struct col_target *t);
+/* From now on the second stop signal ends this process, counting those of the recording: names are
+ * looked up next, in files that others can make slow.  Returns a second Ctrl-C that came before,
+ * for the caller to raise once everything is written, or 0. */
+int col_target_let_end(struct col_target *t);
 /* Terminate a command of ours that still runs after the recording. */
 void col_target_finish(struct col_target *t);
 void col_target_release(struct col_target *t);

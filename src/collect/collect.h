@@ -49,6 +49,9 @@ struct col_options { /* {0} plus a command, pids or system_wide is valid */
     bool output_to_stderr; /* redirect the command's standard output */
     /* Called about ten times a second with the progress so far. */
     void (*tick)(void *context, const struct col_summary *now);
+    /* Called when all events are in the sink, before names are looked up: write them to disk.  From
+     * then on a second Ctrl-C, counting those before, ends the process. */
+    void (*save)(void *context);
     void *context;
 };
 

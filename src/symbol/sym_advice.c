@@ -142,7 +142,9 @@ static void advise(struct sym_module *m)
     enum sym_source source = sym_module_source(m);
 
     if (sym_jitmap_is_jit(m)) {
-        if (source == SYM_NONE)
+        if (source == SYM_NONE && m->ignored)
+            snprintf(m->advice, sizeof m->advice, "%s", m->problem);
+        else if (source == SYM_NONE)
             snprintf(m->advice, sizeof m->advice,
                      "enable its perf map: node --perf-basic-prof, "
                      "java -XX:+DumpPerfMapAtExit, python -X perf, DOTNET_PerfMapEnabled=1");

@@ -34,8 +34,10 @@ int sym_locate_owned(struct sym_module *m, const char *root, const char *path)
     struct err e = { 0 };
     int fd = named_open(root, path, m->req.user, NAMED_OWNED | NAMED_NO_LINK, &e);
 
-    if (fd < 0 && e.code == ERR_REFUSED)
+    if (fd < 0 && e.code == ERR_REFUSED) {
         sym_module_set_problem(m, "%s is ignored: %s", path, e.msg);
+        m->ignored = true;
+    }
     return fd;
 }
 

@@ -19,6 +19,7 @@ struct sym_module {
     char problem[400];
     char advice[400];
     bool looked, looked_debug, advised;
+    bool ignored; /* a file with its names belongs to somebody else; see problem */
     struct sym_image *file;  /* the module itself, if it exists and its build id matches */
     struct sym_image *debug; /* its separate debug file, or NULL */
     VEC(struct sym_line) chain;
