@@ -271,19 +271,21 @@ TEST(col_zones_pass_their_own_folder_to_the_command)
 
 static struct intern zone_ids;
 static int zone_file;
+static bool truncates;
+static size_t n_samples; /* imported */
+
+static uint32_t process_of_zone(struct region_zones *z, const struct live_header *h)
+{
+    return intern_process(z->in, &(struct process){ .pid = h->pid });
+}
 
 static uint32_t thread_of_zone(struct region_zones *z, const struct live_header *h, uint32_t tid,
                                const char *name)
 {
     /* Nobody can keep the program from doing this while we read. */
-    CHECK(ftruncate(zone_file, 0) == 0);
-    return intern_thread(z->in, &(struct thread){ .process = 1, .tid = tid,
-                                                  .name = intern_cstr(z->in, name) });
-}
-
-static uint32_t process_of_zone(struct region_zones *z, const struct live_header *h)
-{
-    return intern_process(z->in, &(struct process){ .pid = h->pid });
+    CHECK(!truncates || ftruncate(zone_file, 0) == 0);
+    return intern_thread(z->in, &(struct thread){ .process = process_of_zone(z, h),
+                                                  .tid = tid, .name = intern_cstr(z->in, name) });
 }
 
 /* Import what the folder of zones holds after CHANGE, and return the number of regions. */
@@ -306,6 +308,7 @@ static uint64_t regions_after(void (*change)(int folder))
     s.release(s.with);
     close(zone_file);
     close(folder);
+    n_samples = p->sample.n + p->span.n + p->counter.n;
     intern_release(&zone_ids);
     profile_free(p);
     return z.into.regions;
@@ -317,7 +320,14 @@ static void nothing(int folder)
 
 TEST(col_zones_read_a_region_that_is_truncated_meanwhile)
 {
+    size_t all;
+
     CHECK_EQ(regions_after(nothing), 1);
+    all = n_samples;
+    truncates = true;
+    CHECK_EQ(regions_after(nothing), 1);
+    CHECK(all > 0);
+    CHECK_EQ(n_samples, all);
 }
 
 static void to_fifo(int folder)

@@ -493,3 +493,26 @@ TEST(symbol_debuginfod_is_asked_in_the_background)
     sym_module_close(m);
     sym_image_close(im);
 }
+
+TEST(symbol_lookups_survive_that_the_file_is_truncated)
+{
+    const struct sym_line *chain;
+    struct map whole = { 0 };
+    struct sym_module *m;
+    char path[300];
+    int fd;
+
+    CHECK_EQ(map_open(&whole, workload("inlined"), NULL), 0);
+    snprintf(path, sizeof path, "%s/program", test_dir());
+    fd = open(path, O_RDWR | O_CREAT, 0600);
+    CHECK(fd >= 0 && write(fd, whole.data, whole.size) == (ssize_t)whole.size);
+    m = open_at(path);
+    CHECK_EQ(sym_module_find(m, 1, &chain), 0); /* maps it */
+    CHECK_STR(sym_module_problem(m), "");
+    CHECK(ftruncate(fd, 64) == 0);
+    sym_module_find(m, mark(workload("inlined"), 103), &chain);
+    CHECK(strstr(sym_module_problem(m), "was truncated while it was read"));
+    sym_module_close(m);
+    map_close(&whole);
+    close(fd);
+}
