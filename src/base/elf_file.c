@@ -109,6 +109,7 @@ static bool read_headers(struct elf_file *f)
         h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != ELFDATA2LSB)
         return false;
     f->machine = h.e_machine;
+    f->entry = h.e_entry;
     read_segments(f, &h);
     find_sections(f, &h);
     return true;
@@ -138,8 +139,9 @@ bool elf_file_section(struct elf_file *f, unsigned number, struct elf_section *s
 
     if (!elf_file_bytes(f, f->sections_at + number * sizeof h, sizeof h, &h))
         return false;
-    *s = (struct elf_section){ .type = h.sh_type, .flags = h.sh_flags, .address = h.sh_addr,
-                               .offset = h.sh_offset, .size = h.sh_size };
+    *s = (struct elf_section){ .type = h.sh_type, .link = h.sh_link, .flags = h.sh_flags,
+                               .address = h.sh_addr, .offset = h.sh_offset,
+                               .size = h.sh_size };
     room = h.sh_name < f->names_size ? f->names_size - h.sh_name : 0;
     if (room > sizeof s->name - 1)
         room = sizeof s->name - 1;

@@ -20,7 +20,7 @@ struct elf_segment {
 
 struct elf_section {
     char name[ELF_FILE_NAME]; /* truncated when longer */
-    uint32_t type;
+    uint32_t type, link;
     uint64_t flags, address, offset, size;
 };
 
@@ -30,6 +30,7 @@ struct elf_file {
     uint64_t size;
     bool truncated;   /* a read was short: the file has changed */
     uint16_t machine; /* EM_* */
+    uint64_t entry;   /* address of the first instruction; 0: none */
     struct elf_segment segment[ELF_FILE_SEGMENTS]; /* PT_LOAD */
     size_t n_segments;
     struct elf_segment eh_frame_hdr; /* size 0 when absent */

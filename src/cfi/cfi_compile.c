@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "cfi/cfi_analyse.h"
+#include "cfi/cfi_go.h"
 #include "cfi/cfi_read.h"
 #include "cfi/cfi_table.h"
 
@@ -19,6 +21,7 @@ struct builder {
     VEC(struct unw_rule) rules; /* [0] is unused */
     uint16_t slots[RULE_SLOTS];
     uint16_t in_force; /* rule of the last row */
+    uint64_t end;      /* of the code described so far */
 };
 
 /* Number of rule R; 0 when it is empty, or when there are too many. */
@@ -163,25 +166,76 @@ static uint64_t limit_span(struct cfi *cfi)
 
 /* --- the table --- */
 
-/* Run every FDE.  If two overlap, the one that starts later takes over; if two have the same
- * start, the first found wins.  Returns the end of the last. */
-static uint64_t run_all(struct builder *b, const struct cfi *cfi)
+static void note_top(void *arg, uint64_t start, uint64_t end, bool is_top)
+{
+    if (is_top)
+        umap_put(arg, start, 1);
+}
+
+/* The .debug_frame of a Go program does not say where its stacks end, but its own table does. */
+static void drop_go_tops(struct cfi *cfi, struct cfi_elf *elf)
+{
+    struct umap tops = { 0 };
+    size_t kept = 0;
+
+    cfi_go_each(elf, note_top, &tops);
+    for (size_t i = 0; i < cfi->fdes.n && tops.n; i++)
+        if (!umap_find(&tops, cfi->fdes.v[i].start))
+            cfi->fdes.v[kept++] = cfi->fdes.v[i];
+    cfi->fdes.n = tops.n ? kept : cfi->fdes.n;
+    umap_release(&tops);
+}
+
+/* Find the code that no FDE describes. */
+static void find_gaps(const struct cfi *cfi, struct cfi_ranges *gaps)
 {
     uint64_t end = 0;
+
+    for (size_t i = 0; i <= cfi->fdes.n; i++) {
+        const struct cfi_fde *fde = &cfi->fdes.v[i];
+        uint64_t start = i < cfi->fdes.n ? fde->start : UINT64_MAX;
+
+        if (start > end && start - end > PADDING)
+            vec_push(&gaps->v, ((struct cfi_range){ end, start }));
+        if (i < cfi->fdes.n && start + fde->size > end)
+            end = start + fde->size;
+    }
+}
+
+/* Add the rules of the code before END that has none so far. */
+static void add_spans(struct builder *b, struct cfi_spans *spans, uint64_t end)
+{
+    for (; spans->done < spans->v.n && spans->v.v[spans->done].start < end; spans->done++) {
+        const struct cfi_span *s = &spans->v.v[spans->done];
+
+        take_row(b, s->start, &s->rule);
+        if (spans->done + 1 == spans->v.n || s[1].start != s->end)
+            add_row(b, s->end, 0);
+        b->end = s->end;
+    }
+}
+
+/* Run every FDE.  If two overlap, the one that starts later takes over; if two have the same
+ * start, the first found wins.  SPANS fill the gaps. */
+static void run_all(struct builder *b, const struct cfi *cfi, struct cfi_spans *spans)
+{
+    uint64_t end;
 
     for (size_t i = 0, next; i < cfi->fdes.n; i = next) {
         const struct cfi_fde *fde = &cfi->fdes.v[i];
 
         for (next = i + 1; next < cfi->fdes.n && cfi->fdes.v[next].start == fde->start;)
             next++;
+        add_spans(b, spans, fde->start);
         end = fde->start + fde->size;
         if (next < cfi->fdes.n && cfi->fdes.v[next].start < end)
             end = cfi->fdes.v[next].start;
         cfi_run(cfi, fde, end, take_row, b);
         if (next == cfi->fdes.n || cfi->fdes.v[next].start - end > PADDING)
             add_row(b, end, 0);
+        b->end = end;
     }
-    return end;
+    add_spans(b, spans, UINT64_MAX);
 }
 
 static void lay_out(struct unw_body *body, const struct builder *b, struct unw_header h)
@@ -209,8 +263,32 @@ static void lay_out(struct unw_body *body, const struct builder *b, struct unw_h
     body->rows = (const void *)(p + sizeof h + rules + pages);
 }
 
-void cfi_compile(struct unw_body *body, const struct cfi_elf *elf)
+/* Derive rules for the code in the gaps.  The result lies within UNW_TABLE_SPAN of b->low, which
+ * becomes its first page if that is lower. */
+static void analyse_gaps(struct builder *b, const struct cfi *cfi, struct cfi_elf *elf,
+                         struct cfi_spans *spans)
 {
+    struct cfi_ranges gaps = { 0 };
+    size_t n = cfi->fdes.n;
+    uint64_t end = n ? cfi->fdes.v[n - 1].start + cfi->fdes.v[n - 1].size : 0, low;
+
+    find_gaps(cfi, &gaps);
+    cfi_analyse(elf, gaps.v.v, gaps.v.n, spans);
+    vec_release(&gaps.v);
+    if (!spans->v.n)
+        return;
+    low = spans->v.v[0].start & ~(uint64_t)0xffff;
+    low = n && b->low < low ? b->low : low;
+    if (spans->v.v[spans->v.n - 1].end - low > UNW_TABLE_SPAN ||
+        (n && end - low > UNW_TABLE_SPAN))
+        spans->v.n = 0;
+    else
+        b->low = low;
+}
+
+void cfi_compile(struct unw_body *body, struct cfi_elf *elf)
+{
+    struct cfi_spans spans = { 0 };
     struct cfi cfi = { .elf = elf };
     struct builder *b = mem_zalloc(sizeof *b);
     struct unw_header h = { .magic = UNW_TABLE_MAGIC, .version = UNW_TABLE_VERSION };
@@ -219,12 +297,18 @@ void cfi_compile(struct unw_body *body, const struct cfi_elf *elf)
     cfi_read(&cfi, &elf->debug_frame, false);
     vec_push(&b->rules, ((struct unw_rule){ 0 }));
     h.arch = elf->machine->arch;
-    h.low = b->low = limit_span(&cfi);
+    if (cfi_analyse_version())
+        drop_go_tops(&cfi, elf);
+    b->low = limit_span(&cfi);
     sort_fdes(&cfi, b->low);
-    if (cfi.fdes.n) {
-        h.start = cfi.fdes.v[0].start;
-        h.end = run_all(b, &cfi);
-    }
+    analyse_gaps(b, &cfi, elf, &spans);
+    h.low = b->low;
+    h.start = cfi.fdes.n ? cfi.fdes.v[0].start : 0;
+    if (spans.v.n && (!cfi.fdes.n || spans.v.v[0].start < h.start))
+        h.start = spans.v.v[0].start;
+    run_all(b, &cfi, &spans);
+    h.end = b->end;
+    vec_release(&spans.v);
     lay_out(body, b, h);
     vec_release(&b->rows);
     vec_release(&b->pages);

@@ -90,6 +90,14 @@ static struct cfi_section section_bytes(struct cfi_elf *elf, const struct elf_se
     return (struct cfi_section){ p, s->size, s->address };
 }
 
+static void take_symbols(struct cfi_elf *elf, const struct elf_section *s, int which)
+{
+    elf->symbol_table[which] = *s;
+    if (s->link >= elf->file.n_sections ||
+        !elf_file_section(&elf->file, s->link, &elf->symbol_names[which]))
+        elf->symbol_names[which].size = 0;
+}
+
 static void take_section(struct cfi_elf *elf, const struct elf_section *s)
 {
     if (strcmp(s->name, ".text") == 0)
@@ -98,6 +106,13 @@ static void take_section(struct cfi_elf *elf, const struct elf_section *s)
         elf->got = s->address;
     if (s->type == SHT_NOBITS)
         return;
+    if (s->flags & SHF_EXECINSTR && elf->n_code < CFI_ELF_CODE)
+        elf->code[elf->n_code++] = (struct elf_segment){ s->offset, s->size, s->address, s->size,
+                                                         true };
+    if (s->type == SHT_SYMTAB || s->type == SHT_DYNSYM)
+        take_symbols(elf, s, s->type == SHT_DYNSYM);
+    if (strcmp(s->name, ".gopclntab") == 0)
+        elf->go_table = *s;
     if (strcmp(s->name, ".eh_frame") == 0 && !elf->eh_frame.data)
         elf->eh_frame = section_bytes(elf, s);
     else if ((strcmp(s->name, ".debug_frame") == 0 || strcmp(s->name, ".zdebug_frame") == 0) &&
@@ -144,6 +159,54 @@ void cfi_elf_read_sections(struct cfi_elf *elf)
             take_section(elf, &s);
     if (!elf->eh_frame.data && !elf->file.n_sections && elf->file.eh_frame_hdr.size)
         elf_from_hdr(elf);
+    for (size_t i = 0; i < elf->file.n_segments && !elf->file.n_sections; i++)
+        if (elf->file.segment[i].exec)
+            elf->code[elf->n_code++] = elf->file.segment[i];
+}
+
+void cfi_elf_read_symbols(struct cfi_elf *elf)
+{
+    for (size_t i = 0; i < ARRAY_LEN(elf->symbols); i++) {
+        const struct elf_section *s = &elf->symbol_table[i], *names = &elf->symbol_names[i];
+
+        if (s->size)
+            elf->symbols[i].symbols = section_bytes(elf, s);
+        if (names->size)
+            elf->symbols[i].names = section_bytes(elf, names);
+    }
+}
+
+struct cfi_section cfi_elf_go_table(struct cfi_elf *elf)
+{
+    return elf->go_table.size ? section_bytes(elf, &elf->go_table) : (struct cfi_section){ 0 };
+}
+
+/* The segment of the file that contains SIZE bytes at ADDRESS, or NULL. */
+static const struct elf_segment *segment_of(const struct cfi_elf *elf, uint64_t address,
+                                            uint64_t size)
+{
+    for (size_t i = 0; i < elf->file.n_segments; i++) {
+        const struct elf_segment *s = &elf->file.segment[i];
+
+        if (address >= s->address && address - s->address < s->size &&
+            size <= s->size - (address - s->address))
+            return s;
+    }
+    return NULL;
+}
+
+const unsigned char *cfi_elf_code(struct cfi_elf *elf, uint64_t address, uint64_t size)
+{
+    const struct elf_segment *s = segment_of(elf, address, size);
+
+    return s && s->exec ? elf_bytes(elf, s->offset + (address - s->address), size) : NULL;
+}
+
+bool cfi_elf_data(struct cfi_elf *elf, uint64_t address, void *to, uint64_t size)
+{
+    const struct elf_segment *s = segment_of(elf, address, size);
+
+    return s && elf_file_bytes(&elf->file, s->offset + (address - s->address), size, to);
 }
 
 void cfi_elf_release(struct cfi_elf *elf)

@@ -19,12 +19,23 @@ struct cfi_section {
     uint64_t address;
 };
 
+struct cfi_symbols { /* a table and its names; size 0 when absent */
+    struct cfi_section symbols, names;
+};
+
+enum { CFI_ELF_CODE = 32 };
+
 struct cfi_elf {
     struct elf_file file;
     struct arena arena; /* for bytes read or decompressed */
     const struct unw_machine *machine;
     struct cfi_section eh_frame, debug_frame;
     uint64_t text, got; /* bases of relative encodings; 0 when absent */
+    struct elf_segment code[CFI_ELF_CODE]; /* sections with code; segments if there are none */
+    size_t n_code;
+    struct elf_section symbol_table[2], symbol_names[2]; /* size 0 when absent */
+    struct cfi_symbols symbols[2];                        /* by cfi_elf_read_symbols */
+    struct elf_section go_table;                          /* .gopclntab; size 0 when absent */
 };
 
 /* Read the headers of the file at FD, or of SIZE bytes at IMAGE if that is not NULL.  ELF starts
@@ -32,6 +43,13 @@ struct cfi_elf {
 int cfi_elf_open(struct cfi_elf *elf, int fd, const void *image, size_t size, struct err *e);
 void cfi_elf_read_sections(struct cfi_elf *elf);
 void cfi_elf_release(struct cfi_elf *elf);
+void cfi_elf_read_symbols(struct cfi_elf *elf);
+struct cfi_section cfi_elf_go_table(struct cfi_elf *elf);
+/* SIZE bytes from ADDRESS (file virtual) on, valid until the release; NULL when they are not in
+ * the file. */
+const unsigned char *cfi_elf_code(struct cfi_elf *elf, uint64_t address, uint64_t size);
+/* Copy SIZE bytes at ADDRESS to TO. */
+bool cfi_elf_data(struct cfi_elf *elf, uint64_t address, void *to, uint64_t size);
 bool cfi_elf_is_code(const struct cfi_elf *elf, uint64_t start, uint64_t size);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "cfi/cfi_analyse.h"
 
 /* File descriptors are kept open to read the code around return addresses.  From this number on,
  * tables are compiled at once and their files closed. */
@@ -109,7 +110,7 @@ static void load(struct unw_table *table)
     char name[160];
     bool keep;
 
-    key = hash_fixed_bytes(t->build_id, t->build_id_size);
+    key = hash_fixed_bytes(t->build_id, t->build_id_size) + cfi_analyse_version();
     keep = cfi_stored_name(name, sizeof name, t->build_id, t->build_id_size, t->file_size);
     t->from_cache = keep && cfi_stored_load(&t->table.body, name, key) &&
                     t->table.body.header->arch == (uint32_t)t->machine->arch;

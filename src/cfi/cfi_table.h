@@ -7,8 +7,8 @@
 #include "cfi/cfi_elf.h"
 #include "unwind/unw_table.h"
 
-/* Compile the sections of ELF into BODY (malloc'd). */
-void cfi_compile(struct unw_body *body, const struct cfi_elf *elf);
+/* Compile the sections of ELF, and where they say nothing its code, into BODY (malloc'd). */
+void cfi_compile(struct unw_body *body, struct cfi_elf *elf);
 void cfi_body_release(struct unw_body *body);
 
 /* Store the name of a module's cache file in NAME (CAP bytes); false without a build id. */

@@ -16,3 +16,9 @@ bool disasm_one(const unsigned char *bytes, size_t n, uint64_t address, struct d
     snprintf(line->text, sizeof line->text, ".byte 0x%02x", bytes[0]);
     return true;
 }
+
+bool disasm_effect(const unsigned char *bytes, size_t n, uint64_t address,
+                   struct disasm_effect *effect)
+{
+    return false;
+}
