@@ -112,7 +112,8 @@ static struct perf_thread *add_thread(struct perf_processes *p, struct perf_proc
     t->joints = ++p->n_joints;
     t->number = p->thread.n;
     t->since_ns = start_ns;
-    of->n_threads++;
+    t->older = of->threads;
+    of->threads = t;
     t->info = (struct thread){ .process = of->id, .name = name, .tid = tid, .start_ns = start_ns };
     t->id = intern_thread(p->in, &t->info);
     vec_push(&p->thread, t);
@@ -358,20 +359,16 @@ void perf_process_mark_used(struct perf_processes *p, struct perf_thread *t, uin
 }
 
 /* exec ends the other threads; the caller gets the tid of the first. */
-static void end_other_threads(struct perf_processes *p, const struct perf_thread *t,
-                              uint64_t time_ns)
+static void end_other_threads(struct perf_processes *p, struct perf_thread *t, uint64_t time_ns)
 {
-    struct perf_process *x = t->process;
-
-    for (size_t i = 0; x->n_threads > 1 && i < p->thread.n; i++) {
-        struct perf_thread *other = p->thread.v[i];
-
-        if (other->process != x || other == t || other->info.end_ns)
+    for (struct perf_thread *other = t->process->threads; other; other = other->older) {
+        if (other == t || other->info.end_ns)
             continue;
         other->info.end_ns = time_ns;
         update_thread(p, other);
     }
-    x->n_threads = 1;
+    t->process->threads = t;
+    t->older = NULL;
 }
 
 static void forget_stacks(struct perf_processes *p, struct perf_thread *t)

@@ -43,7 +43,7 @@ struct perf_process {
     uint64_t mount_ns; /* 0: not read yet */
     char *jit_dump;    /* path of its jitdump, or NULL */
     uint32_t inherited_command; /* string: of the parent, until exec */
-    uint32_t n_threads; /* since exec, also ended ones */
+    struct perf_thread *threads; /* the newest of those since exec, also ended ones */
     bool ended;
     bool used; /* the item `id` has samples */
     bool has_unread_maps;
@@ -64,6 +64,7 @@ struct perf_thread {
     uint32_t id; /* in the sink */
     struct thread info;
     struct perf_process *process;
+    struct perf_thread *older; /* thread of the process */
     bool used;       /* the item `id` has samples */
     uint64_t sampled_ns; /* CPU time that samples of the first event cover, if it is a clock */
     struct perf_thread *parent; /* that created it, or NULL */

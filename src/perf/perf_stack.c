@@ -251,6 +251,20 @@ static void walk_branches(struct perf_stacks *s, struct perf_thread *t, const st
     u->joint = b.joined;
 }
 
+/* A sample with few calls may be joined to a thousand, which are new frames when another file is
+ * mapped there. */
+static void limit_joined(struct perf_stacks *s, struct user *u)
+{
+    uint64_t items = 2 * u->n + 2; /* a frame and a stack each, and those of the joint */
+
+    if (u->way != BY_BRANCHES || !u->joined || items * PERF_WORK_ITEM <= s->processes->work.left)
+        return;
+    u->n -= u->joint;
+    u->joined = false;
+    u->joint = 0;
+    u->end = UNW_CUT;
+}
+
 static bool has_open_calls(const struct perf_record *r)
 {
     return r->attr && r->attr->branch_type & PERF_SAMPLE_BRANCH_CALL_STACK;
@@ -381,12 +395,13 @@ static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const st
                           const struct chain *c)
 {
     struct user u;
-    size_t same = 0;
+    size_t same = 0, n_items = s->in->frame.n + s->in->stack.n;
     uint32_t stack;
 
     /* A walk through an unloaded module is a guess: load it and repeat. */
     for (int i = 0; i < MAX_LOADS; i++) {
         walk(s, t, r, c, &u);
+        limit_joined(s, &u);
         same = same_as_last(t, &u);
         if (!load_modules(s, t, &u, same))
             break;
@@ -399,6 +414,9 @@ static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const st
         note_end(s, t, &u);
     same = u.joined ? 0 : same_as_last(t, &u);
     stack = intern_user(s, t, &u, same);
+    if (u.way == BY_BRANCHES && u.joined)
+        perf_work_spend(&s->processes->work,
+                        (s->in->frame.n + s->in->stack.n - n_items) * PERF_WORK_ITEM);
     perf_process_grew(s->processes, t->process);
     return stack;
 }

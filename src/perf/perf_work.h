@@ -1,9 +1,10 @@
 /* perf_work.h - bound the work that records cause beyond their size.
  *
- * A mapping is inserted into a sorted array, and the first one after a fork copies the array.  So
- * a small file could cost minutes and gigabytes.  Every record therefore earns a number of ranges
- * that may be moved or copied.  Real recordings use a small part; what exceeds it is ignored and
- * counted.  SPDX-License-Identifier: Apache-2.0 */
+ * A mapping is inserted into a sorted array, and the first one after a fork copies the array.  A
+ * sample with few branch records continues an earlier stack.  So a small file could cost minutes
+ * and gigabytes.  Every record therefore earns a number of ranges that may be moved or copied.
+ * Real recordings use a small part.  Mappings beyond it are ignored and counted, stacks truncated.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_WORK_H
 #define FATHOM_PERF_PERF_WORK_H
 
@@ -15,6 +16,7 @@
 enum {
     PERF_WORK_START = 1 << 27, /* a second at most */
     PERF_WORK_EACH = 1 << 10,  /* per record */
+    PERF_WORK_ITEM = 1 << 6,   /* a new frame or stack takes as long as so many ranges */
 };
 
 struct perf_work {

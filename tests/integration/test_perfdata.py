@@ -24,8 +24,8 @@ NO_PID = 0xFFFFFFFF
 class Hostile(m.Recording):
     """Records of one process, each later than the last."""
 
-    def __init__(self, **more):
-        super().__init__(layout=m.BASE | m.CALLCHAIN, **more)
+    def __init__(self, layout=m.BASE | m.CALLCHAIN, **more):
+        super().__init__(layout=layout, **more)
         self.time = 1
         self.put(3, struct.pack("<II", 500, 500) + m.text("prog"), 1 << 13)
 
@@ -36,13 +36,21 @@ class Hostile(m.Recording):
     def map_one(self, start, path="/nonexistent/x", pid=500, size=0x1000):
         self.put(1, struct.pack("<IIQQQ", pid, pid, start, size, 0) + m.text(path), pid=pid)
 
-    def fork(self, pid):
-        self.put(7, struct.pack("<IIIIQ", pid, 500, pid, 500, self.time))
+    def fork(self, pid, tid):
+        self.put(7, struct.pack("<IIIIQ", pid, 500, tid, 500, self.time))
 
     def chain(self, *words):
         self.time += 1
         body = struct.pack("<QIIQQ", words[-1] & (1 << 64) - 1, 500, 500, self.time, 1000)
         self.raw(m.record(9, 1 if words[0] == m.KERNEL else 2, body + m.u64(len(words), *words)))
+
+
+    def calls(self, *addresses):
+        """A sample with open calls, the innermost first."""
+        self.time += 1
+        body = struct.pack("<QIIQQ", addresses[0] + 1, 500, 500, self.time, 1000)
+        body += m.u64(len(addresses)) + b"".join(m.u64(a, 0x400000, 0) for a in addresses)
+        self.raw(m.record(9, 2, body))
 
 
 def has_sanitizers():
@@ -139,20 +147,39 @@ class Bounds(Case):
         for i in range(9000):
             r.map_one(0x400000 + 0x2000 * i)
         for i in range(9000):
-            r.fork(1000 + i)
+            r.fork(1000 + i, 1000 + i)
             r.map_one(0x1000, pid=1000 + i)
         r.chain(m.USER, 0x400000)
         self.assertIn("mappings were ignored", self.limited(r))
+
+    def test_exec_ends_only_threads_of_its_process(self):
+        r = Hostile()
+        for i in range(100000):
+            r.fork(500, 1000 + i)
+        for i in range(100000):
+            r.fork(500, 1000000 + i)
+            r.put(3, struct.pack("<II", 500, 500) + m.text("prog"), 1 << 13)
+        r.chain(m.USER, 0x400000)
+        self.limited(r)
 
     def test_an_ordinary_number_of_mappings_and_forks_is_complete(self):
         r = Hostile()
         for i in range(2000):
             r.map_one(0x7F0000000000 - 0x2000 * i)
         for i in range(2000):
-            r.fork(1000 + i)
+            r.fork(1000 + i, 1000 + i)
             r.map_one(0x1000, pid=1000 + i)
         r.chain(m.USER, 0x7F0000000000 - 0x2000 * 1999)
         self.assertNotIn("mappings were ignored", self.limited(r))
+
+    def test_stacks_continued_from_earlier_ones_are_bounded(self):
+        r = Hostile(m.BASE | m.BRANCH, branch=1 << 11)
+        for i in range(1019):
+            r.calls(*(0x400000 + 8 * (i + k) for k in (2, 1, 0)))
+        for i in range(20000):
+            r.map_one(0x400000, f"/nonexistent/{i}")
+            r.calls(*(0x400000 + 8 * k for k in (1020, 1019, 1018)))
+        self.assertIn("truncated", self.limited(r))
 
     def test_samples_that_wait_for_their_user_part_are_found_at_once(self):
         r = Hostile()
