@@ -7,7 +7,7 @@
 
 #include "formats/formats.h"
 
-#ifndef FUZZ_SEARCH
+#ifndef FUZZ_SEARCH /* 1 in a search */
 #define FUZZ_SEARCH 0
 #endif
 
@@ -41,7 +41,7 @@ static void fuzz_write_some(const struct profile *p, const uint8_t *data, size_t
             fuzz_write(formats[i], p);
 }
 
-static void fuzz_format(const struct format *f, const uint8_t *data, size_t size)
+static inline void fuzz_format(const struct format *f, const uint8_t *data, size_t size)
 {
     struct import_input in = { .data = data, .size = size, .path = "fuzz" };
     struct profile *p = profile_new();

@@ -1,9 +1,7 @@
 /* fuzz_ring.c - arbitrary contents of a perf ring: the decoder and the processing of its records.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdint.h>
-#include <string.h>
-
 #include "perf/perf_engine.h"
+#include "profile/profile.h"
 
 /* The first byte selects the record layout. */
 static struct perf_attr attr_of(uint8_t choice)
@@ -29,10 +27,13 @@ static struct perf_attr attr_of(uint8_t choice)
     return a;
 }
 
+/* As a recorder, but names are not looked up. */
+static const struct perf_host nothing = { .no_files = true };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct sink nothing = { 0 };
+    struct profile *p = profile_new();
     struct intern in;
     struct perf_engine e;
     struct perf_attr a;
@@ -43,13 +44,35 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     a = attr_of(*data);
     c = cursor_of(data + 1, size - 1);
-    intern_init(&in, &nothing);
-    perf_engine_init(&e, &in, &perf_host_none);
+    intern_init(&in, profile_sink(p));
+    perf_engine_init(&e, &in, &nothing);
     perf_engine_id(&e, 1, perf_engine_attr(&e, &a));
     while (perf_decode_header(&c, &raw))
         perf_engine_add(&e, &raw);
     perf_engine_finish(&e, UINT64_MAX);
     perf_engine_release(&e);
     intern_release(&in);
+    profile_free(p);
     return 0;
 }
+
+#ifdef FUZZ_SEARCH
+#include "fuzz_records.h"
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    static struct input in;
+
+    take_input(&in, data, size, max, seed);
+    for (uint64_t times = 1 + below(&in, 4); times; times--) {
+        find_records(&in, 1, in.size);
+        if (!in.n || below(&in, 16) == 0)
+            in.size = LLVMFuzzerMutate(in.data, in.size, max);
+        else if (below(&in, 32) == 0)
+            *in.data = (uint8_t)below(&in, 256); /* another layout */
+        else
+            change_record(&in);
+    }
+    return in.size;
+}
+#endif
