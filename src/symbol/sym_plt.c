@@ -8,7 +8,7 @@
 #include "symbol/sym_table.h"
 #include "symbol/symbolizer.h"
 
-enum { ENTRY = 16, RELOCATIONS_MAX = 1 << 22 };
+enum { ENTRY = 16, RELOCATIONS_MAX = 1 << 22, UNDERSCORES_MAX = 8 };
 
 struct plt_state {
     struct sym_table slots; /* GOT slots with the name's offset in .dynstr */
@@ -21,22 +21,67 @@ struct plt_state {
     bool read; /* the relocations were read; a large library has many */
 };
 
+/* The rank of symbol S among those of one resolver: as in sym_ifunc.c. */
+static uint16_t rank_of(const struct plt_state *st, const GElf_Sym *s)
+{
+    unsigned score = 2 * UNDERSCORES_MAX + (GELF_ST_BIND(s->st_info) != STB_WEAK);
+
+    for (size_t i = 0; i < UNDERSCORES_MAX; i++) {
+        if (s->st_name + i >= st->text_size || st->text[s->st_name + i] != '_')
+            break;
+        score -= 2;
+    }
+    return (uint16_t)score;
+}
+
+/* The exported resolvers, by address: a library calls its own without a symbol. */
+static void read_resolvers(const struct plt_state *st, struct sym_table *resolvers, Elf_Data *syms)
+{
+    GElf_Sym s;
+
+    for (int i = 1; gelf_getsym(syms, i, &s); i++)
+        if (GELF_ST_TYPE(s.st_info) == STT_GNU_IFUNC)
+            sym_table_add(resolvers, (struct sym_entry){ s.st_value, s.st_value + 1, s.st_name, 0,
+                                                         rank_of(st, &s) });
+    sym_table_finish(resolvers, NULL, NULL);
+}
+
+/* Offset of the name of the function whose address R stores, or 0. */
+static uint32_t name_of_slot(const GElf_Rela *r, Elf_Data *syms, const struct sym_table *resolvers)
+{
+    GElf_Sym s;
+    long at;
+
+    switch (GELF_R_TYPE(r->r_info)) {
+    case R_X86_64_JUMP_SLOT:
+    case R_X86_64_GLOB_DAT:
+        return gelf_getsym(syms, (int)GELF_R_SYM(r->r_info), &s) ? s.st_name : 0;
+    case R_X86_64_IRELATIVE:
+        at = sym_table_find(resolvers, (uint64_t)r->r_addend);
+        return at >= 0 ? resolvers->entry.v[at].name : 0;
+    default:
+        return 0;
+    }
+}
+
 static void add_slots(struct plt_state *st, Elf_Data *rela, Elf_Data *syms)
 {
     size_t n = rela->d_size / sizeof(Elf64_Rela);
+    struct sym_table resolvers = { 0 };
+
+    read_resolvers(st, &resolvers, syms);
 
     for (size_t i = 0; i < n && i < RELOCATIONS_MAX; i++) {
         GElf_Rela r;
-        GElf_Sym s;
+        uint32_t name;
 
         if (!gelf_getrela(rela, (int)i, &r))
-            return;
-        if ((GELF_R_TYPE(r.r_info) == R_X86_64_JUMP_SLOT ||
-             GELF_R_TYPE(r.r_info) == R_X86_64_GLOB_DAT) &&
-            gelf_getsym(syms, (int)GELF_R_SYM(r.r_info), &s))
-            sym_table_add(&st->slots,
-                          (struct sym_entry){ r.r_offset, r.r_offset + 8, s.st_name, 0, 0 });
+            break;
+        name = name_of_slot(&r, syms, &resolvers);
+        if (name)
+            sym_table_add(&st->slots, (struct sym_entry){ r.r_offset, r.r_offset + 8, name, 0, 0 });
     }
+    sym_table_release(&resolvers);
 }
 
 static void read_parts(struct plt_state *st, struct sym_image *im)

@@ -278,6 +278,38 @@ TEST(perf_ifunc_does_not_ask_again_for_memory_that_is_refused_until_an_exec)
     finish(&r);
 }
 
+TEST(perf_ifunc_goes_on_after_many_processes_that_refuse)
+{
+    struct run r;
+
+    start(&r);
+    put(files.step, LIBRARY + local("step_two"));
+    memory.refused = true;
+    for (uint32_t pid = 100; pid < 300; pid++) {
+        map_both(&r, pid);
+        sample(&r, pid, local("victim"));
+    }
+    CHECK_EQ(memory.reads, 200);
+    memory.refused = false;
+    sample(&r, PID, local("victim"));
+    CHECK(chose(&r, "step", local("step_two")));
+    finish(&r);
+}
+
+TEST(perf_ifunc_searches_a_limited_number_of_processes_for_a_library)
+{
+    struct run r;
+
+    start(&r);
+    for (uint32_t pid = 100; pid < 300; pid++) {
+        map_both(&r, pid);
+        sample(&r, pid, local("victim"));
+        pb_exit(&r.b, ++r.time, pid, pid);
+    }
+    CHECK(memory.reads > 10 && memory.reads < 100);
+    finish(&r);
+}
+
 TEST(perf_ifunc_finds_the_slots_of_a_new_program_after_an_exec)
 {
     struct run r;

@@ -399,6 +399,20 @@ TEST(symbol_linkage_entries_carry_their_function)
     sym_module_close(m);
 }
 
+TEST(symbol_linkage_entries_of_internal_resolvers_carry_their_exported_name)
+{
+    struct sym_module *m = open_at(workload("libifunc.so"));
+    const struct sym_line *c;
+    GElf_Shdr sh;
+
+    CHECK(sym_module_file(m) && sym_image_section(m->file, ".plt", &sh));
+    CHECK_EQ(sym_module_find(m, sh.sh_addr + 16, &c), 1);
+    if (!ends_with(c[0].name, "@plt"))
+        test_skip("PLT entries of this machine type have no names");
+    CHECK_STR(c[0].name, "step@plt");
+    sym_module_close(m);
+}
+
 TEST(symbol_cxx_names_have_their_scope)
 {
     const char *path = workload("scopes");
@@ -455,6 +469,20 @@ TEST(symbol_advice_is_given_where_names_are_missing)
     sym_module_close(m);
     m = open_at(workload("inlined"));
     CHECK_STR(sym_module_advice(m), "");
+    sym_module_close(m);
+}
+
+TEST(symbol_advice_for_a_container_names_no_package_of_this_machine)
+{
+    const char *dir = test_dir();
+    char program[512];
+    struct sym_module *m;
+
+    snprintf(program, sizeof program, "%s/usr/lib/libc.so.6", dir);
+    test_make_dirs(program);
+    copy_file(workload("inlined-stripped"), program, "");
+    m = sym_module_open(&(struct sym_request){ .path = "/usr/lib/libc.so.6", .root = dir });
+    CHECK(strstr(sym_module_advice(m), "in its container"));
     sym_module_close(m);
 }
 
