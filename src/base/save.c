@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file_limit.h"
+
 enum { ATTEMPTS = 100 };
 
 /* A name that nobody can predict.  While the kernel has no random numbers yet, nanoseconds must do;
@@ -184,10 +186,8 @@ int save_keep(struct save *s)
     return fd;
 }
 
-int save_write(int fd, const void *data, size_t n)
+static int write_all(int fd, const char *p, size_t n)
 {
-    const char *p = data;
-
     while (n) {
         ssize_t put = write(fd, p, n);
 
@@ -201,4 +201,13 @@ int save_write(int fd, const void *data, size_t n)
         n -= (size_t)put;
     }
     return 0;
+}
+
+int save_write(int fd, const void *data, size_t n)
+{
+    struct file_limit l = file_limit_begin();
+    int rc = write_all(fd, data, n);
+
+    file_limit_end(&l);
+    return rc;
 }

@@ -45,7 +45,7 @@ int save_close(struct save *s, bool good);
 /* Give the file its name now, before it is written.  Returns its descriptor, which is then the
  * caller's, or -1 with errno set; in both cases S is closed. */
 int save_keep(struct save *s);
-/* Write all N bytes: 0, or -1 with errno set. */
+/* Write all N bytes: 0, or -1 with errno set (EFBIG at the limit of base/file_limit.h). */
 int save_write(int fd, const void *data, size_t n);
 
 #endif

@@ -247,8 +247,12 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
     undo = rc < 0;
     if (undo)
         goto out;
-    if (sink_end(sink, e) < 0)
+    if (sink_end(sink, e) < 0) {
         rc = err_wrap(e, "%s", path);
+        undo = !store_writer_bytes(r.writer);
+        if (out.path && !undo)
+            err_hint(e, "the profile can be read up to that point: fathom report %s", path);
+    }
     if (rc == 0 && !a->quiet)
         summarize(path, store_writer_bytes(r.writer), &s);
     rc = rc < 0 ? rc : s.exit_status;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "text/notice.h"
+#include "text/remedy.h"
 
 #define COMMAND(id) extern const struct command cmd_##id;
 #include "cli/commands.def"
@@ -72,6 +73,7 @@ static int complain(const struct command *c, const struct err *e)
     notice("fathom %s: %s", c->name, e->msg);
     if (e->hint[0])
         notice("  %s", e->hint);
+    remedy_print(e->sys);
     if (e->code == ERR_COMMAND) /* as shells do */
         return e->sys == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
     if (e->code != ERR_USAGE)

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "text/nearest.h"
 #include "text/notice.h"
+#include "text/remedy.h"
 
 static void print_overview(int fd)
 {
@@ -45,6 +46,7 @@ int main(int argc, char **argv)
 {
     const struct command *c;
 
+    remedy_survive_file_limit();
     if (argc < 2) {
         print_overview(STDERR_FILENO);
         return EXIT_USAGE;

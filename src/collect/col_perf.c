@@ -204,8 +204,6 @@ static size_t ring_bytes(const struct col_perf *p)
 
 static int fail(struct col_perf *p, int tid, int cpu, struct err *e)
 {
-    if (errno == EMFILE)
-        err_hint(e, "raise the limit on open files: ulimit -n 65536");
     if (errno == EACCES || errno == EPERM)
         err_hint(e, "a process of another user can be recorded by that user or by root");
     return err_sys(e, "cannot open an event for thread %d on CPU %d", tid, cpu);

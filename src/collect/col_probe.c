@@ -86,6 +86,8 @@ static int no_rung(int errnum, bool system_wide, struct err *e)
             system_wide ? "the whole machine" : "this program", p.why);
     if (p.remedy[0])
         err_hint(e, "%s", p.remedy);
+    if (e)
+        e->sys = errnum;
     return -1;
 }
 

@@ -31,7 +31,7 @@ int col_target_init(struct col_target *t, struct err *e)
         sigaddset(&mask, stop_signals[i]);
     sigprocmask(SIG_BLOCK, &mask, &t->old_mask);
     t->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-    return t->signals < 0 ? err_sys(e, "no signalfd") : 0;
+    return t->signals < 0 ? err_sys(e, "cannot create a descriptor for signals") : 0;
 }
 
 static int parse_pin(const char *text, cpu_set_t *set)
@@ -90,11 +90,11 @@ int col_target_spawn(struct col_target *t, char *const *command, const char *pin
     if (pin && take_pin(pin, &set, e) < 0)
         return -1;
     if (pipe2(go, O_CLOEXEC) < 0)
-        return err_sys(e, "no pipe");
+        return err_sys(e, "cannot create a pipe");
     if (pipe2(failure, O_CLOEXEC) < 0) {
         close(go[0]);
         close(go[1]);
-        return err_sys(e, "no pipe");
+        return err_sys(e, "cannot create a pipe");
     }
     if (t->adopts)
         prctl(PR_SET_CHILD_SUBREAPER, 1); /* descendants without a parent become our children */

@@ -10,15 +10,44 @@
 #include "base/map.h"
 #include "base/named.h"
 
+/* Those with a folder, if the process must end without release: no memory is left. */
+static struct col_zones *open_zones;
+
+static void remove_folder(struct col_zones *z)
+{
+    DIR *d = z->folder[0] ? opendir(z->folder) : NULL;
+
+    for (struct dirent *it; d && (it = readdir(d));)
+        if (it->d_name[0] != '.')
+            unlinkat(dirfd(d), it->d_name, 0);
+    if (d)
+        closedir(d);
+    if (z->folder[0])
+        rmdir(z->folder);
+    z->folder[0] = 0;
+    open_zones = NULL;
+}
+
+static void remove_at_exit(void)
+{
+    if (open_zones)
+        remove_folder(open_zones);
+}
+
 void col_zones_open(struct col_zones *z)
 {
+    static bool registered;
     const char *tmp = getenv("TMPDIR");
 
     snprintf(z->folder, sizeof z->folder, "%s/fathom-zones-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(z->folder))
+    if (!mkdtemp(z->folder)) {
         z->folder[0] = 0; /* record everything except zones */
-    else
-        setenv("FATHOM_RECORD_DIR", z->folder, 1);
+        return;
+    }
+    open_zones = z;
+    if (!registered)
+        registered = atexit(remove_at_exit) == 0;
+    setenv("FATHOM_RECORD_DIR", z->folder, 1);
 }
 
 void col_zones_hide(struct col_zones *z)
@@ -39,20 +68,6 @@ static void take_file(struct col_zones *z, const char *name)
         region_import(&z->into, m.data, m.size, NULL);
     map_close(&m);
     close(fd);
-}
-
-static void remove_folder(struct col_zones *z)
-{
-    DIR *d = z->folder[0] ? opendir(z->folder) : NULL;
-
-    for (struct dirent *it; d && (it = readdir(d));)
-        if (it->d_name[0] != '.')
-            unlinkat(dirfd(d), it->d_name, 0);
-    if (d)
-        closedir(d);
-    if (z->folder[0])
-        rmdir(z->folder);
-    z->folder[0] = 0;
 }
 
 static void take(void *with, uint64_t stop_ns)

@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/file_limit.h"
 #include "base/save.h"
 
 static const uint32_t TMPFS = 0x01021994, RAMFS = 0x858458f6; /* statfs(2) */
@@ -139,13 +140,17 @@ bool rt_region_on_disk(const char *path)
  * An old file at PATH is replaced, never truncated: another process may have mapped it. */
 int rt_region_file(const char *path, uint64_t bytes, uint64_t used)
 {
+    struct file_limit l;
     struct save s;
-    int fd;
+    int fd, rc;
 
     rt.live_path[0] = 0;
     if (strlen(path) >= sizeof rt.live_path || save_open_new(&s, path, SAVE_PRIVATE) < 0)
         return -1;
-    if (tgt_pool_size(s.fd, bytes, used) < 0) {
+    l = file_limit_begin();
+    rc = tgt_pool_size(s.fd, bytes, used);
+    file_limit_end(&l);
+    if (rc < 0) {
         save_close(&s, false);
         return -1;
     }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file_limit.h"
 #include "runtime/rt.h"
 #include "runtime/rt_advice.h"
 
@@ -193,13 +194,23 @@ static int write_report(struct rt_out *o, enum fathom_format format, const char 
     return rc < 0 ? rc : o->failed ? FATHOM_E_MEMORY : 0;
 }
 
+/* An unbuffered stream writes at once; the program flushes the others. */
+static bool write_stream(FILE *to, const char *data, size_t n)
+{
+    struct file_limit l = file_limit_begin();
+    bool done = n == 0 || fwrite(data, 1, n, to) == n;
+
+    file_limit_end(&l);
+    return done;
+}
+
 int fathom_report(FILE *to, enum fathom_format format, const char *context)
 {
     struct rt_out o = { 0 };
     int rc = write_report(&o, format, context);
 
     rt_out_clean(&o);
-    if (rc == 0 && o.n && fwrite(o.data, 1, o.n, to) != o.n)
+    if (rc == 0 && !write_stream(to, o.data, o.n))
         rc = FATHOM_E_SYSTEM;
     rt_out_release(&o);
     return rc;

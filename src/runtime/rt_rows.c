@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/save.h"
 #include "base/utf8.h"
 #include "runtime/rt.h"
 #include "target/tgt_guard.h"
@@ -18,8 +19,7 @@ void rt_complain(const char *what, const char *about)
     memcpy(line + 8 + a, about, b);
     utf8_clean_line(line, 8 + a + b);
     line[8 + a + b] = '\n';
-    if (write(STDERR_FILENO, line, a + b + 9) < 0)
-        return;
+    save_write(STDERR_FILENO, line, a + b + 9);
 }
 
 /* While measuring is off, do not measure the cost of a zone again: two results must be equal. */
