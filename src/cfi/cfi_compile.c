@@ -28,8 +28,7 @@ struct builder {
 static uint16_t rule_id(struct builder *b, const struct unw_rule *r)
 {
     struct unw_rule_words w = unw_rule_words(r);
-    uint64_t h = (w.a ^ w.b * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u;
-    uint32_t at = (uint32_t)(h >> 48);
+    uint32_t at = (uint32_t)hash_u64(hash_pair(w.a, w.b)) % RULE_SLOTS;
 
     if (r->cfa == UNW_CFA_NONE && unw_rule_at(r, UNW_PC) != UNW_AT_ROOT)
         return 0;
