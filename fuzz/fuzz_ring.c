@@ -33,7 +33,7 @@ static const struct perf_host nothing = { .no_files = true };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct profile *p = profile_new();
+    struct profile *p;
     struct intern in;
     struct perf_engine e;
     struct perf_attr a;
@@ -42,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!size)
         return 0;
+    p = profile_new();
     a = attr_of(*data);
     c = cursor_of(data + 1, size - 1);
     intern_init(&in, profile_sink(p));
