@@ -1,11 +1,13 @@
 /* sym_ehframe.c - function starts from the sorted table of .eh_frame_hdr, for modules without
- * symbols.  A function is named after its start address, `fn_1a2b30 [libx.so]`, so that its samples
- * stay together.  SPDX-License-Identifier: Apache-2.0 */
+ * symbols; from .eh_frame itself if there is no table, as in statically linked programs.  A
+ * function is named after its start address, `fn_1a2b30 [libx.so]`, so that its samples stay
+ * together.  SPDX-License-Identifier: Apache-2.0 */
 #include <dwarf.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cursor.h"
+#include "base/hash.h"
 #include "base/search.h"
 #include "symbol/sym_table.h"
 #include "symbol/symbolizer.h"
@@ -40,6 +42,107 @@ static bool read_starts(struct start_state *st, struct cursor c, uint64_t base)
     return true;
 }
 
+/* Skip an address with encoding E; false when its size is unknown. */
+static bool skip_address(struct cursor *c, uint8_t e)
+{
+    switch (e & 7) {
+    case DW_EH_PE_absptr:
+    case DW_EH_PE_udata8:
+        cur_skip(c, 8);
+        return true;
+    case DW_EH_PE_udata2:
+        cur_skip(c, 2);
+        return true;
+    case DW_EH_PE_udata4:
+        cur_skip(c, 4);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The encoding of addresses in the descriptions that refer to the CIE C, without length and id. */
+static uint8_t encoding_of(struct cursor c)
+{
+    uint8_t version = cur_u8(&c), encoding;
+    const char *augmentation = cur_cstr(&c);
+
+    if (*augmentation != 'z')
+        return *augmentation ? DW_EH_PE_omit : DW_EH_PE_absptr;
+    cur_uleb(&c);
+    cur_sleb(&c);
+    if (version == 1)
+        cur_skip(&c, 1);
+    else
+        cur_uleb(&c);
+    cur_uleb(&c);
+    for (const char *a = augmentation + 1; *a && !c.failed; a++) {
+        if (*a == 'R')
+            return cur_u8(&c);
+        if (*a == 'L')
+            cur_skip(&c, 1);
+        else if (*a == 'P' && (encoding = cur_u8(&c), !skip_address(&c, encoding)))
+            return DW_EH_PE_omit;
+    }
+    return DW_EH_PE_absptr;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Append the address at the start of C, at address AT in memory, to ST. */
+static void add_start(struct start_state *st, struct cursor c, uint64_t at, uint8_t encoding)
+{
+    uint64_t start;
+
+    if (encoding == PTR_ENC)
+        start = at + (uint64_t)(int64_t)(int32_t)cur_u32(&c);
+    else if (encoding == DW_EH_PE_udata4)
+        start = cur_u32(&c);
+    else if (encoding == DW_EH_PE_absptr)
+        start = cur_u64(&c);
+    else
+        return;
+    if (!c.failed)
+        st->start[st->n++] = start;
+}
+
+/* Read the descriptions in .eh_frame, C, which is at BASE. */
+static bool read_frames(struct start_state *st, struct cursor c, uint64_t base)
+{
+    const unsigned char *first = c.p;
+    struct umap encoding = { 0 }; /* offset of a CIE + 1 -> encoding + 1 */
+    size_t kept = 0;
+
+    st->start = mem_alloc((cur_left(&c) / 8 + 1) * sizeof *st->start);
+    while (cur_left(&c) >= 8) {
+        uint32_t n = cur_u32(&c), at = (uint32_t)(c.p - first), id;
+        struct cursor one = cur_sub(&c, n); /* fails for 64-bit lengths, which no compiler writes */
+
+        id = cur_u32(&one);
+        if (!n || one.failed)
+            break;
+        if (!id)
+            umap_put(&encoding, (uint64_t)at - 4 + 1, encoding_of(one) + 1u);
+        else
+            add_start(st, one, base + at + 4,
+                      (uint8_t)(umap_find(&encoding, (uint64_t)at - id + 1) - 1));
+    }
+    umap_release(&encoding);
+    if (st->n)
+        qsort(st->start, st->n, sizeof *st->start, by_value);
+    for (size_t i = 0; i < st->n; i++)
+        if (!kept || st->start[i] > st->start[kept - 1])
+            st->start[kept++] = st->start[i];
+    st->n = kept;
+    st->name = mem_zalloc((kept + 1) * sizeof *st->name);
+    return kept != 0;
+}
+
 static void starts_close(void *state)
 {
     struct start_state *st = state;
@@ -52,17 +155,16 @@ static void starts_close(void *state)
 static void *starts_open(struct sym_module *m)
 {
     struct sym_image *im = sym_module_file(m);
-    struct start_state *st;
-    Elf_Data *d;
-    Elf_Scn *s;
+    struct start_state *st = mem_zalloc(sizeof *st);
+    size_t n;
+    const unsigned char *p;
     GElf_Shdr sh;
 
-    s = im ? sym_image_section(im, ".eh_frame_hdr", &sh) : NULL;
-    d = s ? elf_rawdata(s, NULL) : NULL;
-    if (!d || !d->d_buf)
-        return NULL;
-    st = mem_zalloc(sizeof *st);
-    if (read_starts(st, cursor_of(d->d_buf, d->d_size), sh.sh_addr))
+    if (im && (p = sym_image_bytes(im, ".eh_frame_hdr", &n)) &&
+        sym_image_section(im, ".eh_frame_hdr", &sh) && read_starts(st, cursor_of(p, n), sh.sh_addr))
+        return st;
+    if (im && !p && (p = sym_image_bytes(im, ".eh_frame", &n)) &&
+        sym_image_section(im, ".eh_frame", &sh) && read_frames(st, cursor_of(p, n), sh.sh_addr))
         return st;
     starts_close(st);
     return NULL;

@@ -18,6 +18,7 @@ struct plt_state {
         uint64_t start, end;
     } part[4];
     size_t n_parts;
+    bool has_names;
     bool read; /* the relocations were read; a large library has many */
 };
 
@@ -131,11 +132,13 @@ static void *plt_open(struct sym_module *m)
 {
     struct sym_image *im = sym_module_file(m);
     struct plt_state *st;
+    GElf_Shdr sh;
     GElf_Ehdr eh;
 
     if (!im || !gelf_getehdr(im->elf, &eh) || eh.e_machine != EM_X86_64)
         return NULL;
     st = mem_zalloc(sizeof *st);
+    st->has_names = sym_image_section(im, ".dynsym", &sh) != NULL;
     read_parts(st, im);
     if (st->n_parts)
         return st;
@@ -197,6 +200,12 @@ static bool plt_find(struct sym_module *m, void *state, uint64_t address)
     return false;
 }
 
+/* A static program has entries for its own resolvers, which have no names. */
+static enum sym_source plt_best(void *state)
+{
+    return ((struct plt_state *)state)->has_names ? SYM_DYNSYM : SYM_EH_FRAME;
+}
+
 const struct symbolizer symbolizer_plt = {
     .name = "plt",
     .about = "PLT entries",
@@ -204,4 +213,5 @@ const struct symbolizer symbolizer_plt = {
     .open = plt_open,
     .close = plt_close,
     .find = plt_find,
+    .best = plt_best,
 };

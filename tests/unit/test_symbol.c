@@ -350,6 +350,34 @@ TEST(symbol_stripped_code_is_named_by_dynsym_or_by_its_start)
     sym_module_close(m);
 }
 
+TEST(symbol_stripped_static_code_is_named_by_its_start)
+{
+    struct sym_module *bare = open_at(workload("split-bare")), *full;
+    const struct sym_line *c;
+    const uint64_t *starts;
+    size_t n, found = 0;
+    GElf_Shdr sh;
+
+    starts = sym_ehframe_starts(bare, &n);
+    CHECK(starts && n > 100);
+    CHECK(!sym_image_section(bare->file, ".eh_frame_hdr", &sh)); /* or this tests nothing */
+    full = open_at(workload("split-static"));
+    for (size_t i = 0; i < n; i++) {
+        CHECK(i == 0 || starts[i] > starts[i - 1]);
+        if (sym_module_find(full, starts[i], &c) &&
+            (strcmp(c[0].name, "one") == 0 || strcmp(c[0].name, "main") == 0)) {
+            CHECK_EQ(c[0].start, starts[i]);
+            CHECK_EQ(sym_module_find(bare, starts[i] + 1, &c), 1);
+            CHECK_EQ(c[0].start, starts[i]);
+            found++;
+        }
+    }
+    CHECK_EQ(found, 2);
+    CHECK_EQ(sym_module_source(bare), SYM_EH_FRAME);
+    sym_module_close(bare);
+    sym_module_close(full);
+}
+
 TEST(symbol_replaced_file_is_noticed_and_not_used)
 {
     const uint8_t other[20] = { 1, 2, 3 };

@@ -3,6 +3,7 @@
  * build: split-fp gcc -O2 -g -fno-omit-frame-pointer -o @OUT@ @IN@
  * build: split-stripped gcc -O2 -fomit-frame-pointer -s -o @OUT@ @IN@
  * build: split-static gcc -O2 -g -static -o @OUT@ @IN@
+ * build: split-bare objcopy -S --remove-section=.eh_frame_hdr @DIR@/split-static @OUT@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdio.h>
