@@ -678,8 +678,8 @@ static void guess_at(struct analysis *a, uint64_t address)
     a->guessing = false;
 }
 
-/* Follow the code that was not reached so far. */
-static void guess(struct analysis *a, struct part *p)
+/* Follow the code that was not reached so far; AGAIN: where its address has become known since. */
+static void guess(struct analysis *a, struct part *p, bool again)
 {
     bool refused = false;
 
@@ -697,7 +697,7 @@ static void guess(struct analysis *a, struct part *p)
             at += n;
             continue;
         }
-        if (!refused)
+        if (!refused && (!again || p->found[at] & IS_POINTED))
             guess_at(a, p->start + at);
         take_entries(a);
         /* The rest of what was not followed belongs to it: try again after the next padding. */
@@ -852,9 +852,9 @@ void cfi_analyse(struct cfi_elf *elf, const struct cfi_range *gaps, size_t n,
         *found_at(&a, elf->file.entry) |= IS_ENTRY;
     take_function(&a, elf->file.entry, true);
     take_entries(&a);
-    for (int round = 0; round < 2; round++) /* the second one knows more addresses */
+    for (int again = 0; again < 2; again++)
         for (size_t i = 0; i < a.parts.n; i++)
-            guess(&a, &a.parts.v[i]);
+            guess(&a, &a.parts.v[i], again);
     write_spans(&a, out);
     release(&a);
 }

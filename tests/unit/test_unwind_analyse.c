@@ -9,7 +9,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/buf.h"
 #include "cfi/cfi_analyse.h"
+#include "cfi/cfi_go.h"
 #include "cfi/cfi_table.h"
 #include "disasm/disasm.h"
 
@@ -399,6 +401,97 @@ TEST(unwind_analysis_knows_the_entries_of_lazy_binding)
     check_cfa(linkage_1, UNW_CFA_SP, 24);
     check_cfa(linkage_2, UNW_CFA_PLT, 8);
     CHECK_EQ(at(linkage_2).extra, 11);
+}
+
+/* --- Go --- */
+
+/* The table of a program with functions at CODE (the first one of its stack), CODE + 0x20 and
+ * CODE + 0x40, as MAGIC's version writes it. */
+static struct buf go_table(uint32_t magic, size_t flags_at)
+{
+    enum { HEADER = 8 + 8 * 8, FUNCTIONS = 3 * 8 + 4, DESCRIPTION = 48 };
+    struct buf b = { 0 };
+
+    buf_u32(&b, magic);
+    buf_add(&b, "\0\0\1\10", 4);
+    buf_u64(&b, 3);
+    buf_u64(&b, 0);
+    buf_u64(&b, CODE);
+    for (int i = 0; i < 4; i++)
+        buf_u64(&b, 0);
+    buf_u64(&b, HEADER);
+    for (uint32_t i = 0; i < 3; i++) {
+        buf_u32(&b, i * 0x20);
+        buf_u32(&b, FUNCTIONS + i * DESCRIPTION);
+    }
+    buf_u32(&b, 0x60);
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < DESCRIPTION; k++)
+            buf_u8(&b, i == 0 && k == flags_at ? 1 : 0);
+    return b;
+}
+
+static void note_function(void *arg, uint64_t start, uint64_t end, bool is_top)
+{
+    unsigned *seen = arg;
+    bool is_first = start == CODE;
+
+    CHECK(end == start + 0x20 && is_top == is_first);
+    *seen |= 1u << (start - CODE) / 0x20;
+}
+
+static void ignore_function(void *arg, uint64_t start, uint64_t end, bool is_top)
+{
+    CHECK(end > start);
+}
+
+static void functions_of_any(const struct buf *bytes)
+{
+    struct cfi_elf elf = { .file = { .image = bytes->data, .fd = -1, .size = bytes->n },
+                           .go_table = { .size = bytes->n } };
+
+    cfi_go_each(&elf, ignore_function, NULL);
+    cfi_elf_release(&elf);
+}
+
+static unsigned functions_of(const struct buf *bytes)
+{
+    struct cfi_elf elf = { .file = { .image = bytes->data, .fd = -1, .size = bytes->n },
+                           .go_table = { .size = bytes->n } };
+    unsigned seen = 0;
+
+    cfi_go_each(&elf, note_function, &seen);
+    cfi_elf_release(&elf);
+    return seen;
+}
+
+TEST(unwind_analysis_reads_the_functions_of_go)
+{
+    static const struct {
+        uint32_t magic;
+        size_t flags_at;
+    } versions[] = { { 0xfffffff0u, 37 }, { 0xfffffff1u, 41 } };
+
+    for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+        struct buf b = go_table(versions[i].magic, versions[i].flags_at);
+        size_t n = b.n;
+
+        CHECK_EQ(functions_of(&b), 7);
+        for (b.n = 0; b.n < n; b.n++) { /* truncated: no function that is not there */
+            struct buf part = { 0 };
+
+            buf_add(&part, b.data, b.n);
+            functions_of_any(&part);
+            buf_release(&part);
+        }
+        buf_release(&b);
+    }
+    {
+        struct buf other = go_table(0xfffffffbu, 37); /* Go 1.2 */
+
+        CHECK_EQ(functions_of(&other), 0);
+        buf_release(&other);
+    }
 }
 
 /* Any bytes: the analysis ends, and what it finds can be used. */
