@@ -24,6 +24,7 @@ enum {
     STEPS_PER_BYTE = 32,
     MOST_RULES = UINT16_MAX - 2,
     ALIGNMENT = 16,
+    WORD = 8,
 };
 
 enum { NO_MARK, NO_RULE, FIRST_RULE }; /* marks */
@@ -279,27 +280,60 @@ static uint32_t index_of(const struct analysis *a, const struct node *n)
 
 struct suspect { /* a call that might not return */
     uint32_t call;
-    size_t steps; /* since then */
-    bool padded;  /* padding follows, as at the end of a function */
+    size_t steps;  /* since then */
+    bool is_final; /* what follows looks like another function */
 };
 
-/* The call on the path to node AT that is the least likely to return: the last one before padding,
- * or else the last one; false if there is none. */
+/* Whether what follows a call at ADDRESS looks like another function: padding, or the first
+ * instruction of one that has a frame. */
+static bool is_start(const struct analysis *a, uint64_t address)
+{
+    const struct part *p = part_of(a, address);
+    uint64_t at = p ? address - p->start : 0;
+    struct disasm_effect e;
+
+    return !p || padding(p, at) ||
+           (disasm_effect(p->code + at, p->size - at, address, &e) &&
+            ((e.op == DISASM_PUSH && e.reg != DISASM_NO_REGISTER) ||
+             (e.op == DISASM_SET && e.reg == FLOW_RSP && e.base == FLOW_RSP && e.value < 0)));
+}
+
+/* The last call on the path to node AT after which the stack pointer was SP: a function that starts
+ * there would return with the same one. */
+static bool find_culprit(const struct analysis *a, uint32_t at, struct flow_value sp,
+                         struct suspect *found)
+{
+    for (size_t steps = 0; steps < a->nodes.n; steps++) {
+        const struct node *n = &a->nodes.v[at];
+        struct flow_value after = n->state.reg[FLOW_RSP];
+
+        if (n->after_call && sp.kind == FLOW_CFA && after.kind == sp.kind && after.n == sp.n) {
+            *found = (struct suspect){ n->from, steps, true };
+            return true;
+        }
+        if (n->from == at)
+            break;
+        at = n->from;
+    }
+    return false;
+}
+
+/* The call on the path to node AT that is the least likely to return: the last one before what looks
+ * like another function, or else the last one; false if there is none. */
 static bool find_suspect(const struct analysis *a, uint32_t at, struct suspect *found)
 {
     bool any = false;
 
     for (size_t steps = 0; steps < a->nodes.n; steps++) {
         const struct node *n = &a->nodes.v[at];
-        const struct part *p = part_of(a, n->at);
 
         if (n->after_call) {
-            struct suspect s = { n->from, steps, padding(p, n->at - p->start) > 0 };
+            struct suspect s = { n->from, steps, is_start(a, n->at) };
 
-            if (!any || s.padded)
+            if (!any || s.is_final)
                 *found = s;
             any = true;
-            if (s.padded)
+            if (s.is_final)
                 return true;
         }
         if (n->from == at)
@@ -309,12 +343,13 @@ static bool find_suspect(const struct analysis *a, uint32_t at, struct suspect *
     return any;
 }
 
-/* The path to node AT cannot be: assume that the last call on it does not return. */
-static enum outcome blame(struct analysis *a, uint32_t at)
+/* The path to node AT cannot be: assume that a call on it does not return.  SP is the stack pointer
+ * with which the function that the path runs into was entered, if the contradiction tells. */
+static enum outcome blame(struct analysis *a, uint32_t at, struct flow_value sp)
 {
     struct suspect s;
 
-    if (a->guessing || !find_suspect(a, at, &s))
+    if (a->guessing || !(find_culprit(a, at, sp, &s) || find_suspect(a, at, &s)))
         return CONTRADICTS;
     a->nodes.v[s.call].no_return = true;
     return AGAIN;
@@ -331,7 +366,7 @@ static enum outcome settle(struct analysis *a, uint32_t from, bool after_call, u
     if (a->guessing)
         return CONTRADICTS;
     if (any_old && any_new)
-        any_old = old.padded != new.padded ? old.padded : old.steps < new.steps;
+        any_old = old.is_final != new.is_final ? old.is_final : old.steps < new.steps;
     if (any_old || any_new) {
         a->nodes.v[any_old ? old.call : new.call].no_return = true;
         return AGAIN;
@@ -354,21 +389,29 @@ static enum outcome leave(struct analysis *a, uint32_t from, bool is_jump,
 {
     a->leaves = true;
     a->believed |= is_jump && flow_returns(s) == FLOW_RETURNS;
-    return flow_returns(s) == FLOW_CANNOT_RETURN ? blame(a, from) : GOES_ON;
+    return flow_returns(s) == FLOW_CANNOT_RETURN ? blame(a, from, s->reg[FLOW_RSP]) : GOES_ON;
 }
 
 /* Code that another function owns is shared only where both have the same rule. */
 static enum outcome join_marked(struct analysis *a, uint32_t from, bool after_call,
                                 const struct flow_state *s, uint16_t mark)
 {
-    struct unw_rule rule = flow_rule(s);
+    struct unw_rule rule = flow_rule(s), *other;
+    struct flow_value sp;
     bool same = mark == mark_of(a, &rule);
 
     if (after_call && !same) /* it does not return */
         return GOES_ON;
     a->leaves = true;
     a->believed |= same;
-    return same || mark == NO_RULE ? GOES_ON : blame(a, from);
+    if (same || mark == NO_RULE)
+        return GOES_ON;
+    sp = s->reg[FLOW_RSP];
+    other = &a->rules.v[mark - FIRST_RULE];
+    if (other->cfa != UNW_CFA_SP)
+        sp = (struct flow_value){ 0 };
+    sp.n += other->cfa_off - WORD;
+    return blame(a, from, sp);
 }
 
 /* Continue from node FROM at TO in state S; AFTER_CALL: by the return of a call. */
@@ -393,7 +436,7 @@ static enum outcome go_on(struct analysis *a, uint32_t from, uint64_t to, bool a
             a->nodes.v[from].no_return = true;
             return GOES_ON;
         }
-        return blame(a, from);
+        return blame(a, from, (struct flow_value){ 0 });
     }
     if (!n->reached) {
         n->reached = true;
@@ -530,7 +573,8 @@ static enum outcome after_call(struct analysis *a, uint32_t at, struct flow_stat
         vec_push(&a->callees, target);
     if (target == next)
         return GOES_ON;
-    if (n->no_return || (found && *found & NEVER_RETURNS) || is_prologue(a, next))
+    if (n->no_return || (found && *found & NEVER_RETURNS) || is_prologue(a, next) ||
+        (a->guessing && is_start(a, next)))
         return GOES_ON;
     flow_step(s, &n->effect);
     return go_on(a, at, next, true, false, s);
@@ -570,7 +614,7 @@ static enum outcome follow(struct analysis *a, uint32_t at)
     case DISASM_RETURN:
         a->returns = true;
         a->believed |= flow_returns(&s) == FLOW_RETURNS;
-        return flow_returns(&s) == FLOW_CANNOT_RETURN ? blame(a, at) : GOES_ON;
+        return flow_returns(&s) == FLOW_CANNOT_RETURN ? blame(a, at, s.reg[FLOW_RSP]) : GOES_ON;
     case DISASM_JUMP: return follow_jump(a, at, &s);
     default:
         got = go_on(a, at, target, false, true, &s);
@@ -670,7 +714,11 @@ static void take_entries(struct analysis *a)
  * it returns like one. */
 static void guess_at(struct analysis *a, uint64_t address)
 {
-    bool is_likely = *found_at(a, address) & IS_POINTED || is_prologue(a, address);
+    const struct part *p = part_of(a, address);
+    uint64_t at = address - p->start;
+    bool is_next = at && p->mark[at - 1] != NO_MARK; /* another function ends here */
+    bool is_likely = p->found[at] & IS_POINTED || is_prologue(a, address) ||
+                     (is_next && is_start(a, address));
 
     a->guessing = !is_likely;
     if (follow_function(a, address, false) && (is_likely || a->believed))
@@ -741,6 +789,27 @@ static void find_signal_returns(struct analysis *a)
                 put_mark(p, p->start + at - 1, n + 1, mark_of(a, &rule));
         }
     }
+}
+
+/* --- the entry point --- */
+
+/* Nothing calls the entry point.  It computes the address of main, which nothing else may do. */
+static void take_start(struct analysis *a)
+{
+    enum { LENGTH = 64 };
+    uint64_t entry = a->elf->file.entry;
+    const unsigned char *code = cfi_elf_code(a->elf, entry, LENGTH);
+    uint8_t *found = found_at(a, entry);
+    struct disasm_effect e;
+
+    if (found)
+        *found |= IS_ENTRY;
+    for (size_t at = 0; code && at < LENGTH && disasm_effect(code + at, LENGTH - at, entry + at, &e);
+         at += e.size)
+        if (e.op == DISASM_SET && e.base == DISASM_NO_REGISTER &&
+            (found = found_at(a, (uint64_t)e.value)))
+            *found |= IS_POINTED;
+    take_function(a, entry, true);
 }
 
 /* --- Go --- */
@@ -848,9 +917,7 @@ void cfi_analyse(struct cfi_elf *elf, const struct cfi_range *gaps, size_t n,
             add_symbols(&a, &elf->symbols[i]);
     }
     cfi_go_each(elf, take_go_function, &a);
-    if (found_at(&a, elf->file.entry))
-        *found_at(&a, elf->file.entry) |= IS_ENTRY;
-    take_function(&a, elf->file.entry, true);
+    take_start(&a);
     take_entries(&a);
     for (int again = 0; again < 2; again++)
         for (size_t i = 0; i < a.parts.n; i++)

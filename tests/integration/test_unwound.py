@@ -94,6 +94,9 @@ class Unwound(Case):
     def test_every_stack_of_a_stripped_static_program_is_whole(self):
         self.check("nocfi-stripped", "nocfi-static")
 
+    def test_every_stack_of_a_stripped_program_without_padding_is_whole(self):
+        self.check("nocfi-Os-stripped", "nocfi-Os")
+
     def test_every_stack_of_a_static_program_with_musl_is_whole(self):
         self.check("nocfi-musl")
 

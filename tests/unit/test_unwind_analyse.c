@@ -311,6 +311,23 @@ TEST(unwind_analysis_ends_a_path_at_a_call_that_does_not_return)
     check_cfa(final_9, UNW_CFA_SP, 8);
 }
 
+/* Compiled for size, functions follow each other without padding.  It is not the last call before the
+ * return that cannot return, but the one before the first push. */
+ASSEMBLED(tight, "sub $8, %rsp\ncall tight_1\nadd $8, %rsp\nret\n"
+                 "tight_1: push %rbx\ntest %edi, %edi\nje 1f\npop %rbx\nret\n"
+                 "1: mov %eax, %edi\ncall tight_9\n"
+                 "tight_2: push %rbp\npush %rbx\ntight_3: call *%rax\ntight_4: pop %rbx\n"
+                 "pop %rbp\nret\ntight_9: jmp tight_9");
+LABEL(tight_2); LABEL(tight_3); LABEL(tight_4);
+
+TEST(unwind_analysis_finds_which_call_does_not_return)
+{
+    analyse_code(tight, tight_end, NULL);
+    check_cfa(tight_2, UNW_CFA_SP, 8);
+    check_cfa(tight_3, UNW_CFA_SP, 24);
+    check_cfa(tight_4, UNW_CFA_SP, 24);
+}
+
 ASSEMBLED(table, "push %rbx\nsub $0x10, %rsp\ncmp $2, %edi\nja 2f\nlea 9f(%rip), %rdx\n"
                  "movslq (%rdx,%rdi,4), %rax\nadd %rdx, %rax\njmp *%rax\n"
                  "table_0: inc %eax\njmp 2f\ntable_1: dec %eax\ntable_2: add $3, %eax\n"

@@ -9,6 +9,8 @@
  * build: nocfi-O2 gcc -O2 -fno-asynchronous-unwind-tables -fno-unwind-tables -fomit-frame-pointer -o @OUT@ @IN@
  * build: nocfi-fp gcc -O1 -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-omit-frame-pointer -o @OUT@ @IN@
  * build: nocfi-static gcc -O2 -static -o @OUT@ @IN@ && objcopy --remove-section .eh_frame @OUT@
+ * build: nocfi-Os gcc -Os -static -o @OUT@ @IN@ && objcopy --remove-section .eh_frame @OUT@
+ * build: nocfi-Os-stripped gcc -Os -static -o @OUT@ @IN@ && strip --remove-section .eh_frame @OUT@
  * build: nocfi-stripped gcc -O2 -static -o @OUT@ @IN@ && strip --remove-section .eh_frame @OUT@
  * (Where musl-gcc is not installed, the build creates empty files.)
  * build: nocfi-musl musl-gcc -O2 -static -fno-asynchronous-unwind-tables -o @OUT@ @IN@ || : > @OUT@
