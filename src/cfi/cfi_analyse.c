@@ -318,8 +318,8 @@ static bool find_culprit(const struct analysis *a, uint32_t at, struct flow_valu
     return false;
 }
 
-/* The call on the path to node AT that is the least likely to return: the last one before what looks
- * like another function, or else the last one; false if there is none. */
+/* The call on the path to node AT that is the least likely to return: the last one before what
+ * looks like another function, or else the last one; false if there is none. */
 static bool find_suspect(const struct analysis *a, uint32_t at, struct suspect *found)
 {
     bool any = false;
@@ -801,15 +801,15 @@ static void take_start(struct analysis *a)
     const unsigned char *code = cfi_elf_code(a->elf, entry, LENGTH);
     uint8_t *found = found_at(a, entry);
     struct disasm_effect e;
+    size_t left = code ? LENGTH : 0;
 
     if (found)
         *found |= IS_ENTRY;
-    for (size_t at = 0; code && at < LENGTH && disasm_effect(code + at, LENGTH - at, entry + at, &e);
-         at += e.size)
+    for (; disasm_effect(code, left, entry, &e); code += e.size, left -= e.size, entry += e.size)
         if (e.op == DISASM_SET && e.base == DISASM_NO_REGISTER &&
             (found = found_at(a, (uint64_t)e.value)))
             *found |= IS_POINTED;
-    take_function(a, entry, true);
+    take_function(a, a->elf->file.entry, true);
 }
 
 /* --- Go --- */
