@@ -494,6 +494,18 @@ static char *quality_of(const char *const (*meta)[2])
     return buf_text(&o.buf);
 }
 
+TEST(an_quality_names_the_modules_whose_code_was_not_walked)
+{
+    static const char *const meta[][2] = {
+        { "quality.samples", "1000" }, { "quality.not_walked", "12" },
+        { "quality.not_walked_in", "/bin/a, /bin/b" }, { NULL, NULL },
+    };
+    char *text = quality_of(meta);
+
+    CHECK(strstr(text, "note: 12 stacks not walked: no unwind information in /bin/a, /bin/b\n"));
+    free(text);
+}
+
 TEST(an_quality_divides_by_the_right_totals)
 {
     static const char *const meta[][2] = {
