@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "profile/limits.h"
+
 void an_labels_init(struct an_labels *l, const struct profile *p)
 {
     memset(l, 0, sizeof *l);
@@ -56,10 +58,21 @@ void an_labels_stack(struct an_labels *l, uint32_t stack)
         for (uint32_t i = c.n; i--;)
             vec_push(&l->chain, an_labels_of(l, l->symbols.chain.v[c.first + i]));
     }
+    l->listed += l->chain.n;
     for (size_t i = 0, j = l->chain.n; i + 1 < j; i++) {
         uint32_t swap = l->chain.v[--j];
 
         l->chain.v[j] = l->chain.v[i];
         l->chain.v[i] = swap;
     }
+}
+
+bool an_labels_are_too_many(const struct an_labels *l, struct err *e)
+{
+    if (l->listed <= LIMIT_EXPORT_FRAMES)
+        return false;
+    err_set(e, ERR_LIMIT, "the stacks of all samples have more than %llu million functions",
+            (unsigned long long)LIMIT_EXPORT_FRAMES / 1000000);
+    err_hint(e, "choose a part of the profile, as with --time, --thread or --function");
+    return true;
 }

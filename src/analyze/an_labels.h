@@ -14,6 +14,7 @@ struct an_labels {
     struct sink nowhere;
     VEC(uint32_t) of_symbol; /* label by symbol, 0 until first use */
     VEC(uint32_t) chain;     /* result of an_labels_stack() */
+    uint64_t listed;         /* labels in all results */
 };
 
 struct an_label {
@@ -29,7 +30,9 @@ static inline uint32_t an_labels_count(const struct an_labels *l)
 {
     return (uint32_t)l->in.function.n;
 }
-/* Store the labels of STACK in l->chain, outermost first. */
+/* Store the labels of STACK in l->chain, outermost first.  Stop when an_labels_are_too_many(). */
 void an_labels_stack(struct an_labels *l, uint32_t stack);
+/* Whether all stacks together had more than LIMIT_EXPORT_FRAMES labels; sets *E then. */
+bool an_labels_are_too_many(const struct an_labels *l, struct err *e);
 
 #endif

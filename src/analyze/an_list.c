@@ -130,20 +130,54 @@ static int64_t *stack_totals(const struct an_view *v, bool waiting)
     return total;
 }
 
-/* Add the path from symbol AT of the frame of STACK to the root. */
-static uint32_t add_path(struct trie *t, const struct an_symbols *s, uint32_t stack, int at)
+/* Add the path from symbol AT of the frame of STACK to the root, at most REACH functions if that is
+ * not 0. */
+static uint32_t add_path(struct trie *t, const struct an_symbols *s, uint32_t stack, int at,
+                         uint32_t reach)
 {
     const struct profile *p = s->profile;
-    uint32_t node = 0;
+    uint32_t node = 0, left = reach;
 
     for (; stack; stack = p->stack.v[stack - 1].parent) {
         struct profile_chain c = s->frame.v[p->stack.v[stack - 1].frame - 1];
         int k = at >= 0 ? at : (int)c.n - 1;
 
-        for (at = -1; k >= 0; k--)
+        for (at = -1; k >= 0; k--) {
             node = trie_child(t, node, s->chain.v[c.first + (uint32_t)k]);
+            if (reach && --left == 0)
+                return node;
+        }
     }
     return node;
+}
+
+/* The outermost calls of the picked functions. */
+struct picked {
+    int *at;         /* by stack id: index in the chain of its frame, or -1 */
+    uint32_t *depth; /* by stack id: functions from there to the root, 0 if it is not picked */
+};
+
+static struct picked pick_stacks(const struct an_symbols *s, const unsigned char *pick,
+                                 const int64_t *total)
+{
+    const struct profile *p = s->profile;
+    size_t n = p->stack.n + 1;
+    struct picked x = { mem_zalloc(n * sizeof *x.at), mem_zalloc(n * sizeof *x.depth) };
+    unsigned char *within = mem_zalloc(n);
+    uint32_t *functions = mem_zalloc(n * sizeof *functions); /* of the stack and its callers */
+
+    for (uint32_t id = 1; id <= p->stack.n; id++) {
+        struct profile_node node = p->stack.v[id - 1];
+
+        functions[id] = functions[node.parent] + s->frame.v[node.frame - 1].n;
+        x.at[id] = picked_at(s, node.frame, pick);
+        within[id] = within[node.parent] || x.at[id] >= 0;
+        if (!within[node.parent] && x.at[id] >= 0 && total[id])
+            x.depth[id] = functions[node.parent] + (uint32_t)x.at[id] + 1;
+    }
+    free(within);
+    free(functions);
+    return x;
 }
 
 int an_callers_build(struct an_tree *out, int64_t **self, int64_t **wait,
@@ -151,23 +185,21 @@ int an_callers_build(struct an_tree *out, int64_t **self, int64_t **wait,
                      struct err *e)
 {
     const struct profile *p = s->profile;
-    unsigned char *pick = pick_symbols(s, name), *within = mem_zalloc(p->stack.n + 1);
+    unsigned char *pick = pick_symbols(s, name);
     int64_t *total = stack_totals(v, false), *waiting = stack_totals(v, true);
+    struct picked picked = pick_stacks(s, pick, total);
     VEC(int64_t) weight = { 0 }, waits = { 0 };
 
-    *out = (struct an_tree){ 0 };
+    *out = (struct an_tree){ .reach = an_tree_reach(picked.depth, p->stack.n + 1) };
     trie_init(&out->trie);
     vec_push(&weight, 0);
     vec_push(&waits, 0);
     for (uint32_t id = 1; id <= p->stack.n; id++) {
-        struct profile_node n = p->stack.v[id - 1];
-        int at = picked_at(s, n.frame, pick);
         uint32_t node;
 
-        within[id] = within[n.parent] || at >= 0;
-        if (within[n.parent] || at < 0 || !total[id])
+        if (!picked.depth[id])
             continue;
-        node = add_path(&out->trie, s, id, at);
+        node = add_path(&out->trie, s, id, picked.at[id], out->reach);
         while (weight.n < out->trie.node.n) {
             vec_push(&weight, 0);
             vec_push(&waits, 0);
@@ -178,7 +210,8 @@ int an_callers_build(struct an_tree *out, int64_t **self, int64_t **wait,
     *self = weight.v;
     *wait = waits.v;
     free(pick);
-    free(within);
+    free(picked.at);
+    free(picked.depth);
     free(total);
     free(waiting);
     if (weight.n == 1)

@@ -75,6 +75,17 @@ struct result_value an_report_kinds_value(struct an_report *r, const int64_t *ki
 
 /* --- facts for JSON --------------------------------------------------------------------- */
 
+/* What limits have left out of the profile and of this report. */
+static const char *cut_text(struct an_report *r)
+{
+    const char *cut = r->p->cut;
+
+    if (!r->trees.reach)
+        return cut;
+    return result_printf(&r->result, "%s%scallers more than %u calls away are left out", cut,
+                         *cut ? "; " : "", r->trees.reach - 1);
+}
+
 static void put_facts(struct an_report *r)
 {
     struct result *s = &r->result;
@@ -96,7 +107,7 @@ static void put_facts(struct an_report *r)
     result_fact(s, "samples", result_uint(r->all.samples));
     result_fact(s, "effective_samples", result_real(r->all.effective, 1));
     result_fact(s, "damage", result_text(r->p->damage));
-    result_fact(s, "cut", result_text(r->p->cut));
+    result_fact(s, "cut", result_text(cut_text(r)));
     result_fact(s, "missing_bytes", result_uint(r->p->missing_bytes));
     result_fact(s, "meta", meta);
     if (!an_report_has_waits(r))
@@ -289,6 +300,9 @@ void an_report_head(struct an_report *r)
 
     an_quality_facts(r->p, &quality);
     an_quality_lines(r->p, &quality);
+    if (r->trees.reach)
+        out_printf(&quality, "cut: callers more than %u calls away are left out\n",
+                   r->trees.reach - 1);
     buf_add(b, quality.buf.data, quality.buf.n);
     out_close(&quality, NULL);
     if (b->n)

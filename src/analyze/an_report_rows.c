@@ -5,6 +5,7 @@
 
 #include "analyze/an_quality.h"
 #include "analyze/an_report.h"
+#include "profile/limits.h"
 #include "text/human.h"
 
 /* On a narrow terminal, show the name of a function rather than its file and line. */
@@ -215,7 +216,9 @@ static void put_guides(struct branch *b, const struct an_line *l, struct buf *te
 
     b->steps.n = l->depth;
     b->open.n = steps;
-    for (uint32_t i = 0; i < steps; i++)
+    if (steps > LIMIT_INDENT)
+        buf_printf(text, "[%u] ", steps); /* deeper lines would grow with their depth */
+    for (uint32_t i = 0; i < steps && steps <= LIMIT_INDENT; i++)
         buf_str(text, b->open.v[i] ? "│  " : "   ");
     if (branches) {
         buf_str(text, l->last ? "└─ " : "├─ ");

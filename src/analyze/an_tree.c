@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/limits.h"
+
 /* Find the stacks that lead to a kept sample.  A parent has a lower id than its children, so one
  * pass from the last stack to the first reaches every caller. */
 static unsigned char *used_stacks(const struct profile *p, const unsigned char *keep)
@@ -102,9 +104,49 @@ void an_tree_total(const struct an_tree *t, int64_t *weight)
 void an_tree_invert(const struct an_tree *t, const int64_t *self, struct an_tree *out,
                     int64_t **out_self)
 {
+    uint32_t *depth = mem_zalloc(t->trie.node.n * sizeof *depth);
+
     *out = (struct an_tree){ 0 };
+    for (size_t i = 1; i < t->trie.node.n; i++)
+        depth[i] = depth[t->trie.node.v[i].parent] + 1;
+    for (size_t i = 1; i < t->trie.node.n; i++)
+        depth[i] = self[i] ? depth[i] : 0;
+    out->reach = an_tree_reach(depth, t->trie.node.n);
+    free(depth);
     trie_init(&out->trie);
     *out_self = an_tree_invert_more(t, self, out);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Let all paths reach as far as the shortest one left; then the rest shares what is left. */
+static uint32_t shared_reach(const uint32_t *depth, size_t n)
+{
+    uint32_t *sorted = mem_alloc(n * sizeof *sorted), reach;
+    uint64_t left = LIMIT_CALLERS;
+    size_t i = 0;
+
+    memcpy(sorted, depth, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_number);
+    while (i < n && sorted[i] <= left / (n - i))
+        left -= sorted[i++];
+    reach = i < n ? (uint32_t)(left / (n - i)) : 0;
+    free(sorted);
+    return i < n && !reach ? 1 : reach;
+}
+
+uint32_t an_tree_reach(const uint32_t *depth, size_t n)
+{
+    uint64_t all = 0;
+
+    for (size_t i = 0; i < n; i++)
+        all += depth[i];
+    return all > LIMIT_CALLERS ? shared_reach(depth, n) : 0;
 }
 
 int64_t *an_tree_invert_more(const struct an_tree *t, const int64_t *self, struct an_tree *out)
@@ -115,12 +157,16 @@ int64_t *an_tree_invert_more(const struct an_tree *t, const int64_t *self, struc
     while (w.n < out->trie.node.n)
         vec_push(&w, 0);
     for (uint32_t i = 1; i < t->trie.node.n; i++) {
-        uint32_t at = 0;
+        uint32_t at = 0, left;
 
         if (!self[i])
             continue;
-        for (uint32_t up = i; up; up = t->trie.node.v[up].parent)
+        left = out->reach;
+        for (uint32_t up = i; up; up = t->trie.node.v[up].parent) {
             at = trie_child(&out->trie, at, t->trie.node.v[up].key);
+            if (out->reach && --left == 0)
+                break;
+        }
         while (w.n < out->trie.node.n)
             vec_push(&w, 0);
         w.v[at] += self[i];

@@ -13,6 +13,7 @@
 struct an_tree {
     struct trie trie;
     VEC(uint32_t) node_of_stack; /* by stack id - 1: its innermost node; 0 when not in the tree */
+    uint32_t reach; /* of a tree of callers: it lacks those farther away; 0: it has all */
 };
 
 /* KEEP has a byte per sample, nonzero to keep it; NULL keeps all. */
@@ -33,6 +34,10 @@ void an_tree_invert(const struct an_tree *t, const int64_t *self, struct an_tree
                     int64_t **out_self);
 /* Return other weights of T by node of the inverted tree OUT.  They must be zero where SELF was. */
 int64_t *an_tree_invert_more(const struct an_tree *t, const int64_t *weight, struct an_tree *out);
+
+/* Given the numbers of functions in N paths, each DEPTH[i] or 0 for none, return how many functions
+ * of each path to follow so that all together are at most LIMIT_CALLERS; 0: all. */
+uint32_t an_tree_reach(const uint32_t *depth, size_t n);
 
 /* Return the rank of each symbol by name, kind and inlining; the caller frees the array. */
 uint32_t *an_tree_ranks(const struct an_symbols *s);

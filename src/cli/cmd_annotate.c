@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/filters.h"
 #include "cli/input.h"
+#include "profile/limits.h"
 #include "formats/formats.h"
 
 struct annotate_args {
@@ -61,6 +62,7 @@ static int annotate(const struct annotate_args *args, struct profile *p, const c
     struct an_view v;
     int rc;
 
+    o.limit = LIMIT_EXPORT_BYTES;
     if (filters_apply(&args->filters, p, AN_VIEW_PLAIN, &v, e) < 0)
         return -1;
     rc = an_annotate_build(&a, p, &v, &q, e);

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/filters.h"
 #include "cli/input.h"
+#include "profile/limits.h"
 
 enum { ROWS_IN_TEXT = 40 };
 
@@ -61,6 +62,7 @@ static int print(const struct report_args *a, const struct an_report_query *q, s
     struct an_report r;
     int rc = an_report_build(&r, v, q, e);
 
+    o.limit = LIMIT_EXPORT_BYTES;
     if (rc == 0)
         result_print(&r.result, form_of(a), &o, &term);
     if (out_close(&o, rc == 0 ? e : NULL) < 0)

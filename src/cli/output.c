@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/limits.h"
+
 #include "base/mem.h"
 
 /* Say why PATH cannot be written; errno has the cause. */
@@ -107,6 +109,7 @@ static int write_as(const char *path, bool keep_old, const struct format *f,
         return -1;
     o.keep_old = keep_old;
     out = f->is_binary ? out_binary(o.fd) : out_fd(o.fd);
+    out.limit = is_profile ? 0 : LIMIT_EXPORT_BYTES;
     rc = f->write(v, opt, &out, e);
     if (out_close(&out, e) < 0)
         rc = -1;

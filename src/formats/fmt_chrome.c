@@ -104,8 +104,10 @@ static int chrome_write(const struct an_view *v, const struct export_options *o,
                         struct err *e)
 {
     const struct profile *p = v->profile;
-    struct writer w = { .trace = { put_track, put_call, put_counter, p }, .j = { .out = out } };
+    struct writer w = { .trace = { put_track, put_call, put_counter, p, out },
+                        .j = { .out = out } };
     const char *title = o->title ? o->title : profile_meta(p, "command");
+    int rc;
 
     json_object(&w.j);
     json_put_str(&w.j, "displayTimeUnit", "ns");
@@ -117,11 +119,11 @@ static int chrome_write(const struct an_view *v, const struct export_options *o,
     json_end_object(&w.j);
     json_key(&w.j, "traceEvents");
     json_array(&w.j);
-    trace_write(&w.trace, v);
+    rc = trace_write(&w.trace, v, e);
     json_end_array(&w.j);
     json_end_object(&w.j);
     out_char(out, '\n');
-    return 0;
+    return rc;
 }
 
 const struct format format_chrome = {

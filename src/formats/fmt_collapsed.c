@@ -72,7 +72,7 @@ static int collapsed_write(const struct an_view *v, const struct export_options 
     self = an_tree_self(&t, v, NULL);
     rank = an_tree_ranks(&s);
     order = an_tree_order(&t, rank);
-    for (size_t i = 1; i < t.trie.node.n; i++) {
+    for (size_t i = 1; i < t.trie.node.n && !o->failed; i++) {
         if (self[order[i]] <= 0)
             continue;
         put_stack(o, &s, &t, order[i]);

@@ -133,7 +133,7 @@ static int csv_write(const struct an_view *v, const struct export_options *opt, 
     an_tree_build(&tree, &symbols, NULL);
     rows_build(&rows, p, (struct rows_options){ .as = tree.node_of_stack.v });
     put_titles(p, o);
-    for (size_t i = 0; i < rows.row.n; i++) {
+    for (size_t i = 0; i < rows.row.n && !o->failed; i++) {
         put_thread(p, rows.row.v[i].thread, o);
         put_stack(&tree, &symbols, rows.row.v[i].stack, o);
         if (p->tag.n)

@@ -258,10 +258,11 @@ static int perfetto_write(const struct an_view *v, const struct export_options *
                           struct err *e)
 {
     const struct profile *p = v->profile;
-    struct writer w = { .trace = { put_track, put_call, put_counter, p }, .out = out };
+    struct writer w = { .trace = { put_track, put_call, put_counter, p, out }, .out = out };
+    int rc;
 
     intern_init(&w.names, &w.nowhere);
-    trace_write(&w.trace, v);
+    rc = trace_write(&w.trace, v, e);
     end_until(&w, UINT64_MAX);
     flush(&w);
     buf_release(&w.b);
@@ -269,7 +270,7 @@ static int perfetto_write(const struct an_view *v, const struct export_options *
     umap_release(&w.counter_of);
     vec_release(&w.open);
     intern_release(&w.names);
-    return 0;
+    return rc;
 }
 
 const struct format format_perfetto = {

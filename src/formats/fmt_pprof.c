@@ -18,6 +18,7 @@
 #include "formats/protobuf.h"
 #include "formats/rows.h"
 #include "profile/intern.h"
+#include "profile/limits.h"
 
 struct writer {
     const struct profile *p;
@@ -324,7 +325,7 @@ static void write_profile(struct writer *w)
 {
     write_types(w);
     rows_build(&w->rows, w->p, (struct rows_options){ .counts = w->counts });
-    for (size_t i = 0; i < w->rows.row.n; i++)
+    for (size_t i = 0; i < w->rows.row.n && w->b.n <= LIMIT_PPROF_BYTES; i++)
         write_sample(w, i);
     main_mapping(w);
     for (uint32_t id = 1; id <= w->frame.n; id++)
@@ -340,19 +341,31 @@ static bool has_samples_column(const struct profile *p)
     return p->metric.n && strcmp(profile_string(p, p->metric.v[0].name), "samples") == 0;
 }
 
+static int too_large(struct err *e)
+{
+    err_set(e, ERR_LIMIT, "the pprof profile would have more than %llu MiB before compression",
+            (unsigned long long)LIMIT_PPROF_BYTES >> 20);
+    err_hint(e, "choose a part of the profile, as with --time, --thread or --function");
+    return -1;
+}
+
 static int pprof_write(const struct an_view *v, const struct export_options *opt, struct out *out,
                        struct err *e)
 {
     const struct profile *p = v->profile;
     struct sink nowhere = { 0 };
     struct writer w = { .p = p, .counts = !has_samples_column(p) };
+    int rc = 0;
 
     w.location = mem_zalloc(p->frame.n * sizeof *w.location);
     w.function = mem_zalloc(p->function.n * sizeof *w.function);
     w.mapping = mem_zalloc(p->module.n * sizeof *w.mapping);
     intern_init(&w.strings, &nowhere);
     write_profile(&w);
-    gzip_write(out, w.b.data, w.b.n);
+    if (w.b.n <= LIMIT_PPROF_BYTES)
+        gzip_write(out, w.b.data, w.b.n);
+    else
+        rc = too_large(e);
     intern_release(&w.strings);
     rows_release(&w.rows);
     vec_release(&w.frame);
@@ -363,7 +376,7 @@ static int pprof_write(const struct an_view *v, const struct export_options *opt
     vec_release(&w.tags);
     vec_release(&w.mappings);
     buf_release(&w.b);
-    return 0;
+    return rc;
 }
 
 const struct format format_pprof = {

@@ -50,7 +50,7 @@ static void write_samples(struct json *j, struct an_labels *l, const struct time
 {
     json_key(j, "samples");
     json_array(j);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !j->out->failed && !an_labels_are_too_many(l, NULL); i++) {
         an_labels_stack(l, v[i].stack);
         json_array(j);
         for (size_t k = 0; k < l->chain.n; k++)
@@ -112,7 +112,7 @@ static void write_profiles(struct json *j, struct an_labels *l)
         struct timeline t;
 
         timeline_build(&t, &v, TIMELINE_NO_TAGS);
-        for (size_t i = 0; i < t.run.n; i++) {
+        for (size_t i = 0; i < t.run.n && !j->out->failed; i++) {
             drop_negative(&t, &t.run.v[i]);
             if (t.run.v[i].n)
                 write_run(j, l, &p->metric.v[metric - 1], &t, &t.run.v[i]);
@@ -129,6 +129,7 @@ static int speedscope_write(const struct an_view *v, const struct export_options
     struct json j = { .out = out };
     struct an_labels l;
     const char *title = o->title ? o->title : profile_meta(p, "command");
+    int rc;
 
     an_labels_init(&l, p);
     json_object(&j);
@@ -140,8 +141,9 @@ static int speedscope_write(const struct an_view *v, const struct export_options
     write_frames(&j, &l); /* last: now all frames in use are known */
     json_end_object(&j);
     out_char(out, '\n');
+    rc = an_labels_are_too_many(&l, e) ? -1 : 0;
     an_labels_release(&l);
-    return 0;
+    return rc;
 }
 
 const struct format format_speedscope = {

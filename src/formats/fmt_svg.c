@@ -200,6 +200,10 @@ static void put_head(struct out *o, const struct picture *p)
     }
     if (p->inverted)
         out_str(o, "; inverted, from functions to their callers");
+    if (p->tree->reach)
+        out_printf(o, "; callers more than %u calls away are left out", p->tree->reach - 1);
+    if (*p->symbols->profile->cut)
+        out_str(o, "; the profile is cut");
     if (p->left_out)
         out_printf(o, "; %s frames narrower than %g px are left out",
                    human_count((int64_t)p->left_out).s, p->min_px);

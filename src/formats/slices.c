@@ -4,6 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/limits.h"
+
+/* The slices of a run are in memory at once. */
+static bool are_too_many(const struct slices *s, struct an_labels *l)
+{
+    if (s->v.n > LIMIT_SLICES)
+        l->listed = UINT64_MAX; /* the caller reports it */
+    return an_labels_are_too_many(l, NULL);
+}
+
 static void close_to(struct slices *s, size_t depth, uint64_t now)
 {
     while (s->open_.n > depth) {
@@ -45,7 +55,7 @@ static void add_times(struct slices *s, struct an_labels *l, const struct timeli
 {
     uint64_t end = 0, sampled = 0;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !are_too_many(s, l); i++) {
         uint64_t w = v[i].weight > 0 ? (uint64_t)v[i].weight : 0;
         uint64_t start = v[i].end_ns > w ? v[i].end_ns - w : 0;
         bool by_wait = v[i].waiting || (i && v[i - 1].waiting);
@@ -66,7 +76,7 @@ static void add_times(struct slices *s, struct an_labels *l, const struct timeli
 static void add_events(struct slices *s, struct an_labels *l, const struct timeline_item *v,
                        size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !are_too_many(s, l); i++) {
         an_labels_stack(l, v[i].stack);
         change_to(s, l, v[i].tags, v[i].end_ns);
     }
@@ -99,10 +109,17 @@ static void add_side_by_side(struct slices *s, struct an_labels *l, const struct
 {
     struct path *path = mem_alloc((n + 1) * sizeof *path);
     struct arena pool = { 0 };
-    uint64_t now = n ? v[0].end_ns : 0;
+    uint64_t now = n ? v[0].end_ns : 0, before = l->listed;
 
     for (size_t i = 0; i < n; i++) {
         uint32_t *copy;
+
+        if (l->listed - before > LIMIT_SORTED_FRAMES)
+            l->listed = UINT64_MAX; /* the caller reports it */
+        if (are_too_many(s, l)) {
+            n = 0;
+            break;
+        }
 
         an_labels_stack(l, v[i].stack);
         copy = arena_alloc(&pool, l->chain.n * sizeof *copy);
@@ -111,7 +128,7 @@ static void add_side_by_side(struct slices *s, struct an_labels *l, const struct
         path[i] = (struct path){ copy, l->chain.n, i, v[i].tags };
     }
     qsort(path, n, sizeof *path, by_labels);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !are_too_many(s, l); i++) {
         const struct timeline_item *it = &v[path[i].item];
 
         an_labels_stack(l, it->stack);

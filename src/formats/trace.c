@@ -128,7 +128,7 @@ static void write_spans(struct trace_writer *w, struct names *names, bool *has_s
         v[i] = (struct order){ p->span.v[i].thread, i, p->span.v[i].start_ns,
                                p->span.v[i].duration_ns };
     qsort(v, p->span.n, sizeof *v, by_start);
-    for (size_t i = 0; i < p->span.n; i++) {
+    for (size_t i = 0; i < p->span.n && !w->out->failed; i++) {
         const struct span *s = &p->span.v[v[i].span];
         struct trace_track track = track_of(p, names, s->thread);
         uint32_t tag = flow[s->tags];
@@ -170,40 +170,45 @@ static void write_run(struct trace_writer *w, struct names *names, struct an_lab
 }
 
 /* A profile without a metric is a trace of its zones alone. */
-static void write_samples(struct trace_writer *w, struct names *names, const struct an_view *v,
-                          const bool *has_spans)
+static int write_samples(struct trace_writer *w, struct names *names, const struct an_view *v,
+                         const bool *has_spans, struct err *e)
 {
     uint32_t metric = export_metric(v, NULL);
     uint32_t flags = metric ? w->p->metric.v[metric - 1].flags : 0;
     struct timeline t;
     struct an_labels l;
     bool is_time;
+    int rc;
 
     if (!metric || (w->p->span.n && (flags & METRIC_EXACT) && !(flags & METRIC_OFF_CPU)))
-        return;
+        return 0;
     is_time = timeline_is_time(w->p, metric);
     an_labels_init(&l, w->p);
     timeline_build(&t, v, TIMELINE_TAGS);
-    for (size_t i = 0; i < t.run.n; i++)
+    for (size_t i = 0; i < t.run.n && !w->out->failed && !an_labels_are_too_many(&l, NULL); i++)
         write_run(w, names, &l, &t, &t.run.v[i], is_time, has_spans[t.run.v[i].thread]);
+    rc = an_labels_are_too_many(&l, e) ? -1 : 0;
     timeline_release(&t);
     an_labels_release(&l);
+    return rc;
 }
 
-void trace_write(struct trace_writer *w, const struct an_view *v)
+int trace_write(struct trace_writer *w, const struct an_view *v, struct err *e)
 {
     const struct profile *p = v->profile;
     bool *has_spans = mem_zalloc(p->thread.n + 1);
     struct names names;
+    int rc;
 
     find_names(&names, p);
     write_spans(w, &names, has_spans);
-    write_samples(w, &names, v, has_spans);
-    for (size_t i = 0; i < p->counter.n; i++) {
+    rc = write_samples(w, &names, v, has_spans, e);
+    for (size_t i = 0; i < p->counter.n && !w->out->failed; i++) {
         uint32_t process = p->counter.v[i].process;
 
         w->counter(w, process ? p->process.v[process - 1].pid : 0, &p->counter.v[i]);
     }
     names_release(&names);
     free(has_spans);
+    return rc;
 }

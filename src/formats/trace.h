@@ -32,11 +32,13 @@ struct trace_writer {
     void (*call)(struct trace_writer *w, const struct trace_call *c);
     void (*counter)(struct trace_writer *w, int64_t pid, const struct counter *c);
     const struct profile *p;
+    const struct out *out; /* stop when it has failed */
 };
 
 /* First tid of the second tracks, which contain the samples of threads with zones. */
 #define TRACE_SAMPLES_TID 1000000000
 
-void trace_write(struct trace_writer *w, const struct an_view *v);
+/* Fails if the stacks have too many functions. */
+int trace_write(struct trace_writer *w, const struct an_view *v, struct err *e);
 
 #endif

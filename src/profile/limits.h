@@ -32,9 +32,16 @@ static inline uint64_t limit_functions(uint64_t n)
 /* Numbers in a table of metrics by calls. */
 #define LIMIT_CELLS ((uint64_t)64 << 20)
 
-/* An export that lists the frames of each stack: its size, and the frames it reads. */
+/* Output in any form but .fathom, and the functions that an export of each sample's stack lists. */
 #define LIMIT_EXPORT_BYTES ((uint64_t)4 << 30)
-#define LIMIT_EXPORT_FRAMES ((uint64_t)1 << 30)
+#define LIMIT_EXPORT_FRAMES ((uint64_t)2 << 30)
+
+/* A pprof profile, which is in memory before it is compressed. */
+#define LIMIT_PPROF_BYTES ((uint64_t)2 << 30)
+
+/* In memory at once: slices of a thread's timeline, and functions to sort stacks by. */
+#define LIMIT_SLICES ((uint64_t)32 << 20)
+#define LIMIT_SORTED_FRAMES ((uint64_t)256 << 20)
 
 /* Bytes by which decompressed data may exceed the compressed data. */
 #define LIMIT_UNPACKED ((uint64_t)16 << 30)

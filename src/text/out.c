@@ -46,6 +46,10 @@ static void write_clean(struct out *o)
 {
     size_t n = o->clean;
 
+    if (!o->failed)
+        o->full = (o->limit && o->written + n > o->limit);
+    if (o->full)
+        o->failed = EFBIG;
     if (!o->failed && save_write(o->fd, o->buf.data, n) < 0)
         o->failed = errno;
     else if (!o->failed)
@@ -78,15 +82,21 @@ void out_trusted(struct out *o, const char *s)
 
 int out_close(struct out *o, struct err *e)
 {
-    int failed;
+    struct out was;
 
     out_flush(o);
-    failed = o->failed;
+    was = *o;
     buf_release(&o->buf);
     *o = out_memory();
-    if (!failed)
+    if (!was.failed)
         return 0;
-    errno = failed;
+    if (was.full) {
+        err_set(e, ERR_LIMIT, "the output would have more than %llu MiB",
+                (unsigned long long)was.limit >> 20);
+        err_hint(e, "choose a part of the profile, as with --time, --thread or --function");
+        return -1;
+    }
+    errno = was.failed;
     return err_sys(e, "cannot write");
 }
 

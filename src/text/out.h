@@ -19,8 +19,10 @@ struct out {
     size_t clean;    /* bytes of buf that are clean */
     bool is_binary;  /* do not clean */
     int fd;          /* -1: memory only */
-    int failed;      /* errno of the first failed write */
+    int failed;      /* errno of the first failed write; nothing is written after it */
     uint64_t written;
+    uint64_t limit;  /* write at most so many bytes and fail with EFBIG; 0: no limit */
+    bool full;       /* the limit was reached */
 };
 
 /* Start from out_fd(FD), out_binary(FD) or out_memory(); end with out_close, which flushes and

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "analyze/an_report.h"
 #include "analyze/an_source.h"
 #include "formats/formats.h"
 #include "formats/pprof.h"
@@ -349,6 +350,147 @@ TEST(limits_long_source_lines_are_cut_at_a_character)
     CHECK(an_listing_text(&l, 1, &n) == text);
     CHECK_EQ(n, LIMIT_LINE - 1);
     an_listing_release(&l);
+}
+
+/* A caterpillar: each of DEPTH frames has a sample, so listing the stacks of all samples, or of all
+ * functions with their callers, takes DEPTH * DEPTH / 2 frames. */
+static struct profile *caterpillar(uint32_t samples)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+
+    sink_string(s, "cpu", 3);
+    sink_string(s, "ns", 2);
+    sink_metric(s, &(struct metric){ .name = 1, .unit = 2 });
+    add_deep_stack(s, LIMIT_DEPTH);
+    for (uint32_t i = 0; i < samples; i++)
+        add_sample(s, (struct sample){ .metric = 1, .stack = LIMIT_DEPTH - i % LIMIT_DEPTH,
+                                       .start_ns = 1 + i, .duration_ns = 1 });
+    CHECK_EQ(sink_end(s, NULL), 0);
+    return p;
+}
+
+/* Three functions call recursions of 8,192 frames, and each frame has a sample: together, 100
+ * million frames lead to the samples. */
+TEST(limits_inverted_trees_reach_fewer_callers)
+{
+    enum { ROOTS = 3 };
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+    struct an_report_query q = { .form = AN_REPORT_INVERTED, .sort = "self", .rows = 10 };
+    struct an_view v;
+    struct an_report r;
+
+    add_metrics(s, 1);
+    for (uint32_t i = 1; i <= ROOTS + 1; i++)
+        sink_frame(s, &(struct frame){ .address = i });
+    for (uint32_t root = 0; root < ROOTS; root++)
+        for (uint32_t i = 0; i < LIMIT_DEPTH; i++) {
+            sink_stack(s, i ? (uint32_t)p->stack.n : 0, i ? ROOTS + 1 : root + 1);
+            add_sample(s, (struct sample){ .metric = 1, .stack = (uint32_t)p->stack.n });
+        }
+    CHECK_EQ(sink_end(s, NULL), 0);
+    CHECK_EQ(an_view_open(&v, p, NULL, AN_VIEW_KINDS, NULL), 0);
+    CHECK_EQ(an_report_build(&r, &v, &q, NULL), 0);
+    CHECK(r.trees.reach > LIMIT_DEPTH / 4 && r.trees.reach < LIMIT_DEPTH);
+    CHECK_EQ(r.all.weight, ROOTS * LIMIT_DEPTH);
+    CHECK(strstr(buf_text(&r.result.head), "calls away are left out"));
+    an_report_release(&r);
+    q = (struct an_report_query){ .form = AN_REPORT_CALLERS, .callers = "[unknown]+0x4",
+                                  .sort = "self", .rows = 10 };
+    CHECK_EQ(an_report_build(&r, &v, &q, NULL), 0);
+    CHECK_EQ(r.trees.reach, 0); /* short paths, which are complete */
+    CHECK_EQ(r.trees.trie.node.n, 1 + 1 + ROOTS);
+    an_report_release(&r);
+    an_view_release(&v);
+    profile_free(p);
+}
+
+TEST(limits_paths_to_callers_share_their_number)
+{
+    const uint32_t few[] = { 0, 5, 9 };
+    const uint32_t many[] = { 1000, UINT32_MAX, 0, UINT32_MAX };
+
+    CHECK_EQ(an_tree_reach(few, ARRAY_LEN(few)), 0);
+    CHECK_EQ(an_tree_reach(many, ARRAY_LEN(many)), (LIMIT_CALLERS - 1000) / 2);
+}
+
+/* Deep branches would be indented by their depth: 100 MB of spaces for these. */
+TEST(limits_trees_are_not_indented_by_their_whole_depth)
+{
+    struct profile *p = profile_new();
+    struct sink *s = profile_sink(p);
+    struct an_report_query q = { .form = AN_REPORT_TREE, .sort = "self", .rows = UINT64_MAX };
+    struct out o = out_memory();
+    struct term term = { .width = 0 };
+    struct an_view v;
+    struct an_report r;
+
+    add_metrics(s, 1);
+    for (uint32_t i = 1; i <= 2 * LIMIT_DEPTH; i++) { /* each stack has a child that is a leaf */
+        sink_frame(s, &(struct frame){ .address = i });
+        sink_stack(s, i <= 2 ? 0 : i - 1 - i % 2, i);
+        add_sample(s, (struct sample){ .metric = 1, .stack = i });
+    }
+    CHECK_EQ(sink_end(s, NULL), 0);
+    CHECK_EQ(an_view_open(&v, p, NULL, AN_VIEW_KINDS, NULL), 0);
+    CHECK_EQ(an_report_build(&r, &v, &q, NULL), 0);
+    result_print(&r.result, RESULT_AS_TEXT, &o, &term);
+    CHECK(r.list.line.n > LIMIT_DEPTH);
+    CHECK(o.buf.n < 1000 * (size_t)r.list.line.n);
+    CHECK(strstr(buf_text(&o.buf), "[101] "));
+    out_close(&o, NULL);
+    an_report_release(&r);
+    an_view_release(&v);
+    profile_free(p);
+}
+
+static void check_stops(const char *format, const struct profile *p)
+{
+    const struct format *f = format_find(format);
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct out o = out_fd(fd);
+    struct export_options opt = { 0 };
+    struct err e = { 0 };
+    struct an_view v;
+
+    o.limit = 1 << 20;
+    CHECK_EQ(an_view_open(&v, p, NULL, f->view, NULL), 0);
+    f->write(&v, &opt, &o, NULL);
+    an_view_release(&v);
+    CHECK(o.full && o.written <= o.limit);
+    CHECK(out_close(&o, &e) < 0);
+    CHECK_EQ(e.code, ERR_LIMIT);
+    CHECK_STR(e.msg, "the output would have more than 1 MiB");
+    close(fd);
+}
+
+/* Without the limit, most exports would have gigabytes. */
+TEST(limits_exports_stop_when_the_output_is_full)
+{
+    static const char *const names[] = { "collapsed", "speedscope", "chrome", "perfetto", "csv" };
+    struct profile *p = caterpillar(30000);
+
+    allow(SANITIZED ? 120 : 60, 4000);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        check_stops(names[i], p);
+    profile_free(p);
+}
+
+TEST(limits_output_is_written_up_to_its_limit)
+{
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct out o = out_fd(fd);
+
+    o.limit = 2;
+    out_str(&o, "ab");
+    out_flush(&o);
+    CHECK(!o.failed && o.written == 2);
+    out_str(&o, "c");
+    out_flush(&o);
+    CHECK(o.full && o.failed && o.written == 2);
+    CHECK(out_close(&o, NULL) < 0);
+    close(fd);
 }
 
 /* --- regions of libfathom --------------------------------------------------------------- */
