@@ -43,4 +43,5 @@ TEST(sym_ifunc_chooses_the_plainest_of_several_names)
     check_name("memmove", "memcpy [ifunc]");
     check_name("bcmp", "memcmp [ifunc]");
     check_name("index", "strchr [ifunc]");
+    check_name("__stpcpy", "stpcpy [ifunc]");
 }

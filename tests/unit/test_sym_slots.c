@@ -26,6 +26,7 @@ TEST(sym_slots_x86_resolvers_choose_what_they_load_and_not_what_they_call)
         0x4c, 0x8d, 0x15, 0xec, 0xef, 0xff, 0xff, /* lea TEXT-0x1000,%r10 */
         0xc3,
         0x48, 0x8d, 0x05, 0xe4, 0x2f, 0x00, 0x00, /* lea TEXT+0x3000,%rax of the next function */
+        0x48, 0x8d, 0x80, 0xdd, 0x3f, 0x00, 0x00, /* lea 0x3fdd(%rax),%rax */
     };
     struct sym_slots s = code_at_text(code, sizeof code, EM_X86_64);
 
@@ -35,6 +36,7 @@ TEST(sym_slots_x86_resolvers_choose_what_they_load_and_not_what_they_call)
     CHECK(!can_choose(&s, TEXT + 1, 20, TEXT + 0x3000));
     CHECK(can_choose(&s, TEXT + 21, 7, TEXT + 0x3000));
     CHECK(can_choose(&s, TEXT + 21, UINT64_MAX, TEXT + 0x3000)); /* to the end of the segment */
+    CHECK(!can_choose(&s, TEXT + 28, 7, TEXT + 0x4000));
     CHECK(!can_choose(&s, TEXT + 22, 0, TEXT + 0x3000));
     CHECK(!can_choose(&s, UINT64_MAX, 8, TEXT + 0x2000));
 }
