@@ -136,7 +136,8 @@ void utf8_clean_line(char *s, size_t n)
 {
     size_t clean = utf8_clean(s, n, false);
 
-    memset(s + clean, '?', n - clean);
+    if (clean < n) /* S may be NULL if N is 0 */
+        memset(s + clean, '?', n - clean);
 }
 
 bool utf8_is_clean(const char *s, size_t n)
