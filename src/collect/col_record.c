@@ -194,6 +194,7 @@ static int open_all(struct col_session *s, struct err *e)
         vec_push(&s->sources.v, col_zones_source(&s->zones));
         rc = col_target_spawn(&s->target, o->command, o->pin, e);
         col_zones_hide(&s->zones);
+        s->target.keep = s->zones.guard.pid;
         if (rc < 0)
             return -1;
     }

@@ -236,16 +236,19 @@ bool col_target_done(struct col_target *t)
     return t->stop_now || (t->n_watch && t->n_ended == t->n_watch);
 }
 
-/* Send SIGNAL to all our descendants.  Returns how many there are. */
-static size_t signal_descendants(int signal)
+/* Send SIGNAL to all our descendants except KEEP.  Returns how many there are. */
+static size_t signal_descendants(int signal, pid_t keep)
 {
     struct col_tids below = { 0 };
-    size_t n;
+    size_t n = 0;
 
     col_proc_descendants(getpid(), &below);
-    for (size_t i = 0; i < below.n; i++)
+    for (size_t i = 0; i < below.n; i++) {
+        if (below.v[i] == keep)
+            continue;
         kill(below.v[i], signal);
-    n = below.n;
+        n++;
+    }
     vec_release(&below);
     return n;
 }
@@ -256,7 +259,7 @@ static void end_all(struct col_target *t)
     uint64_t start = clock_mono_ns();
     int signal = SIGTERM;
 
-    while (signal_descendants(signal) && clock_mono_ns() - start < 2 * grace_ns) {
+    while (signal_descendants(signal, t->keep) && clock_mono_ns() - start < 2 * grace_ns) {
         signal = clock_mono_ns() - start < grace_ns ? 0 : SIGKILL;
         poll(NULL, 0, 10);
         reap(t, WNOHANG);

@@ -30,6 +30,7 @@ struct col_target {
     int stops;       /* number of stop signals received */
     uint64_t stop_ns; /* time of the first */
     bool stop_now;
+    pid_t keep;  /* a child of ours that is not part of the command, or 0 */
     bool adopts; /* col_target_finish ends all that the command started, too */
     bool output_to_stderr; /* redirect the command's output: ours uses stdout */
     bool can_be_ended;

@@ -15,16 +15,7 @@ static struct col_zones *open_zones;
 
 static void remove_folder(struct col_zones *z)
 {
-    DIR *d = z->folder[0] ? opendir(z->folder) : NULL;
-
-    for (struct dirent *it; d && (it = readdir(d));)
-        if (it->d_name[0] != '.')
-            unlinkat(dirfd(d), it->d_name, 0);
-    if (d)
-        closedir(d);
-    if (z->folder[0])
-        rmdir(z->folder);
-    z->folder[0] = 0;
+    col_guard_close(&z->guard);
     open_zones = NULL;
 }
 
@@ -37,29 +28,28 @@ static void remove_at_exit(void)
 void col_zones_open(struct col_zones *z)
 {
     static bool registered;
-    const char *tmp = getenv("TMPDIR");
 
-    snprintf(z->folder, sizeof z->folder, "%s/fathom-zones-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(z->folder)) {
-        z->folder[0] = 0; /* record everything except zones */
-        return;
-    }
+    col_guard_open(&z->guard, "fathom-zones-");
+    if (!z->guard.folder[0])
+        return; /* record everything except zones */
     open_zones = z;
     if (!registered)
         registered = atexit(remove_at_exit) == 0;
-    setenv("FATHOM_RECORD_DIR", z->folder, 1);
+    setenv("FATHOM_RECORD_DIR", z->guard.folder, 1);
 }
 
 void col_zones_hide(struct col_zones *z)
 {
-    if (z->folder[0])
-        unsetenv("FATHOM_RECORD_DIR");
+    if (!z->guard.folder[0])
+        return;
+    unsetenv("FATHOM_RECORD_DIR");
+    col_guard_start(&z->guard);
 }
 
 /* The program may still run and change the file: read a copy. */
 static void take_file(struct col_zones *z, const char *name)
 {
-    int fd = named_open(z->folder, name, NULL, NAMED_OWNED | NAMED_NO_LINK, NULL);
+    int fd = named_open(z->guard.folder, name, NULL, NAMED_OWNED | NAMED_NO_LINK, NULL);
     struct map m = { 0 };
 
     if (fd < 0)
@@ -73,7 +63,7 @@ static void take_file(struct col_zones *z, const char *name)
 static void take(void *with, uint64_t stop_ns)
 {
     struct col_zones *z = with;
-    DIR *d = z->folder[0] ? opendir(z->folder) : NULL;
+    DIR *d = z->guard.folder[0] ? opendir(z->guard.folder) : NULL;
 
     (void)stop_ns;
     for (struct dirent *it; d && (it = readdir(d));)

@@ -110,6 +110,32 @@ class Record(Case):
         self.assertTrue(Recording(self.out).meta["command"].startswith("sh -c"))
         fathom("report", self.out)
 
+    def zone_folders(self):
+        return list(self.dir.glob("fathom-zones-*"))
+
+    def test_a_killed_recorder_leaves_no_folder(self):
+        for kill in (os.kill, os.killpg):
+            p = self.start("--", "sleep", "1000", env=dict(os.environ, TMPDIR=str(self.dir)))
+            self.child_of(p.pid)
+            self.assertEqual(len(self.zone_folders()), 1)
+            kill(p.pid, signal.SIGKILL)
+            p.wait(SECONDS)
+            self.until(lambda: not self.zone_folders(), "the guard")
+
+    def test_a_recorder_waits_for_no_guard_and_leaves_none(self):
+        env = dict(os.environ, TMPDIR=str(self.dir))
+        done = fathom("record", "-d", "0.2", "-o", self.out, "--", "sleep", "1000", env=env,
+                      status=None)
+        self.assertIn("recorded", done.stderr)
+        self.assertEqual(self.zone_folders(), [])
+        for proc in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                guard = (proc / "comm").read_text() == "fathom-guard\n"
+                ours = f"TMPDIR={self.dir}".encode() in (proc / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            self.assertFalse(guard and ours, proc)
+
     def test_the_file_is_new_and_private_also_where_a_link_leads(self):
         self.out.write_text("old")
         self.out.chmod(0o644)
@@ -147,7 +173,8 @@ class Record(Case):
         for key in ("producer", "command", "host", "kernel", "arch", "cpus", "clock", "date", "events",
                     "rate_asked", "rung", "call_graph", "duration_ns", "start_ns", "stack_bytes"):
             self.assertTrue(r.meta[key], key)
-        self.assertEqual(int(r.meta["quality.samples"]), len(r.samples))
+        samples = [s for s in r.samples if s["count"]]  # CPU time that was not sampled has none
+        self.assertEqual(int(r.meta["quality.samples"]), len(samples))
         self.assertEqual(r.meta["rate_asked"], "999")
 
     def test_times_lie_within_the_recording(self):

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collect/col_event.h"
+#include "collect/col_guard.h"
 #include "collect/col_perf.h"
 #include "collect/col_probe.h"
 #include "collect/col_proc.h"
@@ -258,13 +259,43 @@ TEST(col_zones_pass_their_own_folder_to_the_command)
 
     CHECK_EQ(setenv("FATHOM_RECORD_DIR", "/nonexistent/outer", 1), 0);
     col_zones_open(&z);
-    CHECK(z.folder[0]);
-    CHECK_STR(getenv("FATHOM_RECORD_DIR"), z.folder);
-    CHECK_EQ(access(z.folder, W_OK), 0);
+    CHECK(z.guard.folder[0]);
+    CHECK_STR(getenv("FATHOM_RECORD_DIR"), z.guard.folder);
+    CHECK_EQ(access(z.guard.folder, W_OK), 0);
     col_zones_hide(&z);
     CHECK(getenv("FATHOM_RECORD_DIR") == NULL);
     s.release(s.with);
-    CHECK_STR(z.folder, "");
+    CHECK_STR(z.guard.folder, "");
+}
+
+/* --- the guard of a temporary folder -------------------------------------------------------- */
+
+TEST(col_guard_removes_the_folders_of_killed_recorders_only)
+{
+    struct col_guard g = { 0 }, other = { 0 };
+    char orphan[4096], inner[4200], strange[4200];
+    const char *tmp = test_dir();
+
+    snprintf(orphan, sizeof orphan, "%s/guard-test-orphan", tmp);
+    snprintf(inner, sizeof inner, "%s/zones.1", orphan);
+    snprintf(strange, sizeof strange, "%s/guard-test-file", tmp);
+    CHECK_EQ(setenv("TMPDIR", tmp, 1), 0);
+    CHECK_EQ(mkdir(orphan, 0700), 0);
+    close(open(inner, O_CREAT | O_WRONLY, 0600));
+    close(open(strange, O_CREAT | O_WRONLY, 0600));
+    col_guard_open(&g, "guard-test-");
+    CHECK(access(orphan, F_OK) != 0);
+    CHECK_EQ(access(strange, F_OK), 0); /* not a folder */
+    col_guard_open(&other, "guard-test-");
+    CHECK_EQ(access(g.folder, W_OK), 0); /* locked */
+    snprintf(orphan, sizeof orphan, "%s", g.folder);
+    col_guard_start(&g);
+    CHECK(g.pid > 0);
+    col_guard_close(&g);
+    CHECK(access(orphan, F_OK) != 0);
+    CHECK_EQ(access(other.folder, W_OK), 0);
+    col_guard_close(&other);
+    unsetenv("TMPDIR");
 }
 
 /* --- regions of libfathom that change while they are read --------------------------------- */
@@ -299,12 +330,12 @@ static uint64_t regions_after(void (*change)(int folder))
 
     intern_init(&zone_ids, profile_sink(p));
     col_zones_open(&z);
-    folder = open(z.folder, O_RDONLY | O_DIRECTORY);
+    folder = open(z.guard.folder, O_RDONLY | O_DIRECTORY);
     zone_file = openat(folder, "1.live", O_RDWR | O_CREAT, 0600);
     CHECK_EQ(write(zone_file, live_region(), REGION_BYTES), REGION_BYTES);
     change(folder);
     s.finish(s.with, 0);
-    CHECK(z.folder[0] == 0); /* removed */
+    CHECK(z.guard.folder[0] == 0); /* removed */
     s.release(s.with);
     close(zone_file);
     close(folder);
