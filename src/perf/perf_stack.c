@@ -276,8 +276,8 @@ static void walk(struct perf_stacks *s, struct perf_thread *t, const struct perf
     *u = (struct user){ .frames = s->frames, .end = UNW_LOST };
     if (has_open_calls(r)) {
         walk_branches(s, t, r, u);
-    } else if (r->has_regs && r->has_stack && (r->stack.size || !c->user.n)) {
-        u->way = BY_TABLES;
+    } else if (r->has_regs && r->has_stack) {
+        u->way = BY_TABLES; /* also while a page of the stack is missing: the copy is empty then */
         if (!s->rules) /* large: only for recordings with registers */
             s->rules = cfi_cache_new();
         u->end = unw_walk(t->process->space->unw, s->rules, r->regs, &r->stack, u->frames,

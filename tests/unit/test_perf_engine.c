@@ -709,6 +709,23 @@ TEST(perf_engine_extends_a_cut_stack_by_the_call_chain)
     finish(&r);
 }
 
+/* During a fault on a page of the stack, neither the copy nor the chain holds a caller. */
+TEST(perf_engine_calls_a_stack_with_an_empty_copy_truncated)
+{
+    struct run r;
+
+    start_walks(&r);
+    pb_sample(&r.b, &(struct pb_sample){
+        .time = 2000000, .pid = 10, .pc = CODE + 0x10, .sp = 0x8000, .fp = 0x8008,
+        .chain = CHAIN(MARK_KERNEL, KERNEL(1), MARK_USER, CODE + 0x10), .kernel = true });
+    told(&r, 0);
+    CHECK_STR(buf_text(&r.text), "10/10 cpu 1000000+1000000 1000000 "
+                                 "[truncated];prog+1010;[kernel]+ffffffff81000001\n");
+    CHECK_EQ(r.e.stacks.counts.cut, 1);
+    CHECK_EQ(r.e.stacks.counts.lost, 0);
+    finish(&r);
+}
+
 /* A chain continues while each function keeps a frame pointer; a word of text is no caller. */
 TEST(perf_engine_extends_a_stack_only_by_what_can_be_a_return_address)
 {
