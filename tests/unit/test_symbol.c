@@ -378,6 +378,32 @@ TEST(symbol_stripped_static_code_is_named_by_its_start)
     sym_module_close(full);
 }
 
+TEST(symbol_code_behind_a_function_is_not_part_of_it)
+{
+    static const char *const names[] = { "split-bare", "split-bare-hdr" };
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *path = workload(names[i]);
+        struct sym_module *m = open_at(path);
+        uint64_t undescribed = mark(path, 1), last = 0;
+        const struct sym_line *c;
+        const uint64_t *starts;
+        GElf_Shdr sh;
+        size_t n;
+
+        starts = sym_ehframe_starts(m, &n);
+        CHECK_EQ(sym_image_section(m->file, ".eh_frame_hdr", &sh) != NULL, i);
+        for (size_t k = 0; k < n && starts[k] <= undescribed; k++)
+            last = starts[k];
+        CHECK(last && last < undescribed); /* or this tests nothing */
+        CHECK_EQ(sym_module_find(m, undescribed, &c), 0);
+        CHECK_EQ(sym_module_find(m, last, &c), 1);
+        CHECK(c[0].start == last && last < c[0].end && c[0].end <= undescribed);
+        CHECK_EQ(sym_module_find(m, c[0].end - 1, &c), 1);
+        sym_module_close(m);
+    }
+}
+
 TEST(symbol_replaced_file_is_noticed_and_not_used)
 {
     const uint8_t other[20] = { 1, 2, 3 };

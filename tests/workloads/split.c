@@ -4,6 +4,7 @@
  * build: split-stripped gcc -O2 -fomit-frame-pointer -s -o @OUT@ @IN@
  * build: split-static gcc -O2 -g -static -o @OUT@ @IN@
  * build: split-bare objcopy -S --remove-section=.eh_frame_hdr @DIR@/split-static @OUT@
+ * build: split-bare-hdr gcc -O2 -static -s -Wl,--eh-frame-hdr -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdio.h>
@@ -34,6 +35,10 @@ __attribute__((noinline)) static void two(long n)
     spin(n * 3);
     keep++;
 }
+
+/* Code that .eh_frame does not describe, behind code that it does; "marks" has its address. */
+__asm__(".pushsection .text\n.p2align 4\nundescribed: nop\nnop\nret\n.popsection\n"
+        ".pushsection marks,\"aw\"\n.quad 1, undescribed\n.popsection");
 
 int main(int argc, char **argv)
 {
