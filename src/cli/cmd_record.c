@@ -17,7 +17,7 @@
 
 struct record_args {
     const char *output, *graph, *call_graph, *pin;
-    struct opt_list events, pids;
+    struct opt_list events, pids, tids;
     uint64_t frequency;
     double duration, delay;
     bool system_wide, kernel, user, no_children, no_source, wall, quiet;
@@ -34,6 +34,8 @@ static const struct option record_options[] = {
     { OPT_LIST, 'e', "event", AT(events), "EVENT,...",
       "events to sample; each becomes a metric; repeatable" },
     { OPT_LIST, 'p', "pid", AT(pids), "PID", "record a running process; repeatable" },
+    { OPT_LIST, 't', "tid", AT(tids), "TID",
+      "record one thread of a running process; repeatable" },
     { OPT_FLAG, 'a', "all", AT(system_wide), NULL, "record the whole machine" },
     { OPT_SECONDS, 'd', "duration", AT(duration), "SECONDS",
       "stop after SECONDS and terminate the command" },
@@ -79,20 +81,36 @@ static void on_save(void *context)
     store_writer_flush(r->writer);
 }
 
-static int take_pids(const struct opt_list *list, struct col_options *o, struct err *e)
+struct ids { /* a list of -p or -t */
+    const char *option, *one, *many;
+    int64_t *v;
+    size_t *n;
+};
+
+static void add_id(const struct ids *ids, int64_t id)
+{
+    for (size_t i = 0; i < *ids->n; i++)
+        if (ids->v[i] == id)
+            return; /* given twice */
+    ids->v[(*ids->n)++] = id;
+}
+
+static int take_ids(const struct opt_list *list, const struct ids *ids, struct err *e)
 {
     for (size_t i = 0; i < list->n; i++) {
         const char *p = list->v[i];
 
         do {
             char *end;
-            long pid = strtol(p, &end, 10);
+            long id = strtol(p, &end, 10);
 
-            if (end == p || pid <= 0 || (*end && *end != ','))
-                return err_set(e, ERR_USAGE, "-p: \"%s\" is not a process id", list->v[i]);
-            if (o->n_pids == COL_MAX_PIDS)
-                return err_set(e, ERR_USAGE, "-p: more than %d processes", COL_MAX_PIDS);
-            o->pids[o->n_pids++] = pid;
+            if (end == p || id <= 0 || id > INT32_MAX || (*end && *end != ','))
+                return err_set(e, ERR_USAGE, "%s: \"%s\" is not a %s id", ids->option, list->v[i],
+                               ids->one);
+            if (*ids->n == COL_MAX_PIDS)
+                return err_set(e, ERR_USAGE, "%s: more than %d %s", ids->option, COL_MAX_PIDS,
+                               ids->many);
+            add_id(ids, id);
             p = end + (*end == ',');
         } while (*p);
     }
@@ -142,7 +160,9 @@ static int take_options(const struct record_args *a, const struct opts_rest *res
     o->levels = a->kernel ? COL_KERNEL_ONLY : a->user ? COL_USER_ONLY : COL_KERNEL_AND_USER;
     if (a->kernel && a->user)
         return err_set(e, ERR_USAGE, "--kernel and --user cannot be combined");
-    if (take_pids(&a->pids, o, e) < 0)
+    if (take_ids(&a->pids, &(struct ids){ "-p", "process", "processes", o->pids, &o->n_pids },
+                 e) < 0 ||
+        take_ids(&a->tids, &(struct ids){ "-t", "thread", "threads", o->tids, &o->n_tids }, e) < 0)
         return -1;
     if (take_graph(a, o, e) < 0)
         return -1;
@@ -150,12 +170,12 @@ static int take_options(const struct record_args *a, const struct opts_rest *res
         return err_set(e, ERR_USAGE, "-F: the rate must be at least 1");
     if (a->frequency > 100000)
         return err_set(e, ERR_USAGE, "-F: the rate must be at most 100,000");
-    targets = (o->command && !o->system_wide) + (o->n_pids > 0) + o->system_wide;
+    targets = (o->command && !o->system_wide) + (o->n_pids + o->n_tids > 0) + o->system_wide;
     if (targets == 0)
-        err_hint(e, "use: fathom record -- ./program, or -p PID, or -a");
+        err_hint(e, "use: fathom record -- ./program, or -p PID, or -t TID, or -a");
     if (targets != 1)
-        return err_set(e, ERR_USAGE, targets ? "use only one of a command, -p and -a"
-                                             : "no target: give a command, -p PID or -a");
+        return err_set(e, ERR_USAGE, targets ? "use only one of a command, -p or -t, and -a"
+                                             : "no target: give a command, -p PID, -t TID or -a");
     if (a->pin && !o->command)
         return err_set(e, ERR_USAGE, "--pin requires a command");
     return 0;
@@ -266,7 +286,8 @@ out:
 const struct command cmd_record = {
     .name = "record",
     .summary = "record where a program spends its time",
-    .usage = "record [options] [--] CMD...\nrecord [options] -p PID\nrecord [options] -a",
+    .usage = "record [options] [--] CMD...\nrecord [options] -p PID\nrecord [options] -t TID\n"
+             "record [options] -a",
     .examples = "  fathom record -- ./prog args       record a command into profile.fathom\n"
                 "  fathom record -p 1234 -d 10        record a running process for ten seconds\n"
                 "  fathom record -F 9999 -o x.fathom -- ./prog\n"

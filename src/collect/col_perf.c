@@ -40,14 +40,15 @@ static int parse_cpus(const char *text, struct col_perf *p)
     return rc;
 }
 
-static struct perf_event_attr common_attr(const struct col_plan *plan, bool on_exec)
+static struct perf_event_attr common_attr(const struct col_plan *plan, enum col_scope scope,
+                                          bool on_exec)
 {
     struct perf_event_attr a = { .size = sizeof a };
 
     a.disabled = 1;
     a.enable_on_exec = on_exec;
-    a.inherit = plan->inherit;
-    a.inherit_thread = plan->inherit && plan->threads_only;
+    a.inherit = plan->inherit && scope != COL_ALONE;
+    a.inherit_thread = a.inherit && (plan->threads_only || scope == COL_BESIDE);
     a.sample_id_all = 1;
     a.use_clockid = 1;
     a.clockid = CLOCK_MONOTONIC;
@@ -58,16 +59,17 @@ static struct perf_event_attr common_attr(const struct col_plan *plan, bool on_e
     return a;
 }
 
-static struct perf_event_attr side_attr(const struct col_plan *plan)
+static struct perf_event_attr side_attr(const struct col_plan *plan, enum col_scope scope)
 {
-    struct perf_event_attr a = common_attr(plan, plan->on_exec);
+    struct perf_event_attr a = common_attr(plan, scope, plan->on_exec);
 
     a.type = PERF_TYPE_SOFTWARE;
     a.config = PERF_COUNT_SW_DUMMY;
     a.sample_type = TRAILER;
-    a.mmap = a.mmap2 = a.comm = a.comm_exec = a.task = 1;
-    a.build_id = plan->build_ids;
-    a.context_switch = plan->switches;
+    a.mmap = a.mmap2 = scope != COL_ALONE;
+    a.build_id = a.mmap && plan->build_ids;
+    a.comm = a.comm_exec = a.task = scope != COL_BESIDE;
+    a.context_switch = scope != COL_BESIDE && plan->switches;
     a.exclude_kernel = a.exclude_hv = 1;
     a.exclude_user = 0;
     return a;
@@ -90,10 +92,11 @@ static void set_rate(struct perf_event_attr *a, const struct col_plan *plan,
 }
 
 static struct perf_event_attr sampling_attr(const struct col_perf *p, const struct col_event *ev,
-                                            uint32_t copy_bytes, bool on_exec)
+                                            enum col_scope scope, uint32_t copy_bytes,
+                                            bool on_exec)
 {
     const struct col_plan *plan = p->plan;
-    struct perf_event_attr a = common_attr(plan, on_exec);
+    struct perf_event_attr a = common_attr(plan, scope, on_exec);
 
     a.type = ev->type;
     a.config = ev->config;
@@ -127,7 +130,7 @@ static const struct col_event switch_event = { .type = PERF_TYPE_SOFTWARE, .ever
 /* Describe the record layout of event EV to the engine. */
 static void describe(struct col_perf *p, const struct col_event *ev)
 {
-    struct perf_event_attr a = sampling_attr(p, ev, p->plan->copy_bytes, false);
+    struct perf_event_attr a = sampling_attr(p, ev, COL_WHOLE, p->plan->copy_bytes, false);
     bool at_switch = ev == &switch_event;
 
     perf_engine_attr(p->engine, &(struct perf_attr){
@@ -296,10 +299,10 @@ static int join_rings(struct col_perf *p, struct perf_event_attr *a, int tid,
     return 0;
 }
 
-static int add_first(struct col_perf *p, int tid, struct err *e)
+static int add_first(struct col_perf *p, int tid, enum col_scope scope, struct err *e)
 {
-    struct perf_event_attr side = side_attr(p->plan);
-    struct perf_event_attr a = sampling_attr(p, &p->plan->events->v[0], p->plan->copy_bytes,
+    struct perf_event_attr side = side_attr(p->plan, scope);
+    struct perf_event_attr a = sampling_attr(p, &p->plan->events->v[0], scope, p->plan->copy_bytes,
                                              p->plan->on_exec && !p->plan->delayed);
     size_t side_bytes = SIDE_BYTES;
     int rc;
@@ -317,7 +320,8 @@ static int add_first(struct col_perf *p, int tid, struct err *e)
 
 /* Open two events: one samples every switch, the other only some, for when there are too many.
  * The rate of an inherited event cannot be changed; it can only be enabled and disabled. */
-static int add_switch_stacks(struct col_perf *p, int tid, bool on_exec, struct err *e)
+static int add_switch_stacks(struct col_perf *p, int tid, enum col_scope scope, bool on_exec,
+                             struct err *e)
 {
     int rc = 0;
 
@@ -326,7 +330,7 @@ static int add_switch_stacks(struct col_perf *p, int tid, bool on_exec, struct e
         struct perf_event_attr a;
 
         ev.every_one = !few;
-        a = sampling_attr(p, &ev, p->plan->copy_bytes, on_exec && !few);
+        a = sampling_attr(p, &ev, scope, p->plan->copy_bytes, on_exec && !few);
         /* A switch happens in the kernel, so a filter on user space would drop it. */
         a.exclude_kernel = a.exclude_hv = a.exclude_user = 0;
         rc = join_rings(p, &a, tid, p->samples, few ? COL_SWITCHING_FEW : COL_SWITCHING,
@@ -335,24 +339,26 @@ static int add_switch_stacks(struct col_perf *p, int tid, bool on_exec, struct e
     return rc;
 }
 
-int col_perf_add(struct col_perf *p, int tid, struct err *e)
+int col_perf_add(struct col_perf *p, int tid, enum col_scope scope, struct err *e)
 {
     const struct col_plan *plan = p->plan;
     bool on_exec = plan->on_exec && !plan->delayed, first = !p->fd[COL_SIDE].n;
-    struct perf_event_attr a = side_attr(plan);
-    int rc = first ? add_first(p, tid, e) : join_rings(p, &a, tid, p->side, COL_SIDE, 0, e);
+    struct perf_event_attr a = side_attr(plan, scope);
+    int rc = first ? add_first(p, tid, scope, e) : join_rings(p, &a, tid, p->side, COL_SIDE, 0, e);
 
+    if (scope == COL_BESIDE)
+        return rc;
     for (uint32_t i = 0; i < plan->events->n && rc == 0; i++) {
         const struct col_event *ev = &plan->events->v[i];
 
-        a = sampling_attr(p, ev, plan->copy_bytes, on_exec);
+        a = sampling_attr(p, ev, scope, plan->copy_bytes, on_exec);
         if (i > 0 || !first)
             rc = join_rings(p, &a, tid, p->samples, COL_SAMPLING, i, e);
-        a = sampling_attr(p, ev, plan->big_copy_bytes, false);
+        a = sampling_attr(p, ev, scope, plan->big_copy_bytes, false);
         if (rc == 0 && plan->big_copy_bytes)
             rc = join_rings(p, &a, tid, p->samples, COL_SAMPLING_BIG, i, e);
     }
-    return rc == 0 && plan->switch_stacks ? add_switch_stacks(p, tid, on_exec, e) : rc;
+    return rc == 0 && plan->switch_stacks ? add_switch_stacks(p, tid, scope, on_exec, e) : rc;
 }
 
 static void all(struct col_perf *p, enum col_role role, unsigned long what)

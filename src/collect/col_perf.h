@@ -36,6 +36,13 @@ struct col_plan { /* what to open */
 enum col_role { COL_SIDE, COL_SAMPLING, COL_SAMPLING_BIG, COL_SWITCHING, COL_SWITCHING_FEW,
                 COL_ROLES };
 
+/* What to record of a thread. */
+enum col_scope {
+    COL_WHOLE, /* the thread and what it starts, as the plan says */
+    COL_ALONE, /* the thread, and nothing that it starts */
+    COL_BESIDE, /* only mappings that it and the threads it starts make: the process of COL_ALONE */
+};
+
 struct col_perf {
     const struct col_plan *plan;
     int *cpu;
@@ -52,9 +59,9 @@ struct col_perf {
 
 /* PLAN and ENGINE must outlive P. */
 void col_perf_init(struct col_perf *p, const struct col_plan *plan, struct perf_engine *engine);
-/* Open all events for thread TID (-1: all threads) on all CPUs.  Returns 1 when the thread has
- * ended, 0, or -1. */
-int col_perf_add(struct col_perf *p, int tid, struct err *e);
+/* Open the events of SCOPE for thread TID (-1: all threads) on all CPUs.  The first must not be
+ * COL_BESIDE.  Returns 1 when the thread has ended, 0, or -1. */
+int col_perf_add(struct col_perf *p, int tid, enum col_scope scope, struct err *e);
 void col_perf_start_side(struct col_perf *p); /* for events that do not start at exec */
 void col_perf_start(struct col_perf *p);
 void col_perf_stop(struct col_perf *p);

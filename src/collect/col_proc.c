@@ -57,19 +57,59 @@ long col_proc_command(int64_t pid, char *text, size_t cap)
     return n;
 }
 
-/* Field 4 of stat.  The name in field 2 may contain anything, so search after its last ')'. */
+/* The fields of stat from the third on, or NULL.  The name in field 2 may contain anything, so
+ * search after its last ')'. */
+static const char *after_name(const char *stat)
+{
+    const char *end = strrchr(stat, ')');
+
+    return end && end[1] == ' ' ? end + 2 : NULL;
+}
+
 int64_t col_proc_parent(int64_t pid)
 {
-    char path[64], text[512], *after;
+    char path[64], text[512];
+    const char *state;
     int64_t parent = 0;
 
     snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
     if (map_read_text(path, text, sizeof text) < 0)
         return 0;
-    after = strrchr(text, ')');
-    if (!after || sscanf(after + 1, " %*c %" SCNd64, &parent) != 1)
+    state = after_name(text);
+    if (!state || sscanf(state, "%*c %" SCNd64, &parent) != 1)
         return 0;
     return parent;
+}
+
+int64_t col_proc_of_thread(int64_t tid)
+{
+    char path[64], text[4096], *p;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/status", tid);
+    if (map_read_text(path, text, sizeof text) < 0 || !(p = strstr(text, "\nTgid:")))
+        return 0;
+    return strtol(p + 6, NULL, 10);
+}
+
+int col_proc_open_stat(int64_t tid)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", tid);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+bool col_proc_stat_ended(int stat)
+{
+    char text[512];
+    const char *state;
+    ssize_t n = pread(stat, text, sizeof text - 1, 0);
+
+    if (n <= 0)
+        return true;
+    text[n] = 0;
+    state = after_name(text);
+    return state && (*state == 'Z' || *state == 'X'); /* the first thread waits for the others */
 }
 
 bool col_proc_maps_line(char *line, struct perf_mapping *w)

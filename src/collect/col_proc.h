@@ -12,6 +12,11 @@ long col_proc_comm(int64_t pid, int64_t tid, char *name, size_t cap);
 long col_proc_command(int64_t pid, char *text, size_t cap); /* arguments joined by spaces */
 int64_t col_proc_parent(int64_t pid);
 
+int64_t col_proc_of_thread(int64_t tid); /* the process of thread TID; 0: no such thread */
+/* Open the stat file of TID.  The descriptor stays with the thread if its number is used again. */
+int col_proc_open_stat(int64_t tid);
+bool col_proc_stat_ended(int stat); /* the thread has ended, also if its number is still taken */
+
 /* Visit the executable mappings of PID in order of address.  Only `start` to `path` of *W are
  * set. */
 void col_proc_maps(int64_t pid, void (*each)(void *context, struct perf_mapping *w),

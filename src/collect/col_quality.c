@@ -73,6 +73,13 @@ static void write_command(struct col_session *s)
         if (col_proc_comm(o->pids[i], o->pids[i], name, sizeof name) > 0)
             buf_printf(&b, " (%.*s)", (int)strcspn(name, "\n"), name);
     }
+    for (size_t i = 0; i < s->target.n_threads; i++) {
+        const struct col_target_thread *t = &s->target.thread[i];
+
+        buf_printf(&b, "%s%" PRId64, i ? ", " : b.n ? ", thread " : "thread ", t->tid);
+        if (col_proc_comm(t->pid, t->tid, name, sizeof name) > 0)
+            buf_printf(&b, " (%.*s)", (int)strcspn(name, "\n"), name);
+    }
     if (o->system_wide)
         buf_printf(&b, "%swhole machine", b.n ? ", " : "");
     write_meta(s, "command", "%s", buf_text(&b));

@@ -131,7 +131,7 @@ static void raise_file_limit(void)
 
 /* Attach to all threads; threads created later inherit the events.  A thread without events may
  * create another meanwhile, so repeat until no new thread is found. */
-static int attach(struct col_session *s, int64_t pid, struct err *e)
+static int attach(struct col_session *s, int64_t pid, enum col_scope scope, struct err *e)
 {
     struct umap seen = { 0 };
     bool any = false, more = true;
@@ -147,7 +147,7 @@ static int attach(struct col_session *s, int64_t pid, struct err *e)
                 continue;
             umap_put(&seen, (uint64_t)tids.v[i], 1);
             more = true;
-            rc = col_perf_add(&s->perf, tids.v[i], e);
+            rc = col_perf_add(&s->perf, tids.v[i], scope, e);
             any |= rc == 0;
         }
         vec_release(&tids);
@@ -156,6 +156,62 @@ static int attach(struct col_session *s, int64_t pid, struct err *e)
     if (rc < 0)
         return err_wrap(e, "process %ld", (long)pid);
     return any ? 0 : err_set(e, ERR_MISSING, "no process %ld", (long)pid);
+}
+
+/* Process PID is recorded with all its threads. */
+static bool is_whole(const struct col_options *o, int64_t pid)
+{
+    for (size_t i = 0; i < o->n_pids; i++)
+        if (o->pids[i] == pid)
+            return true;
+    return false;
+}
+
+/* A thread before thread I belongs to the same process. */
+static bool has_process_before(const struct col_target *t, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (t->thread[k].pid == t->thread[i].pid)
+            return true;
+    return false;
+}
+
+/* Attach to the chosen threads alone.  The other threads of their processes make mappings too. */
+static int attach_threads(struct col_session *s, struct err *e)
+{
+    const struct col_options *o = s->options;
+    struct col_target *t = &s->target;
+
+    for (size_t i = 0; i < o->n_tids; i++) {
+        int rc;
+
+        if (is_whole(o, col_proc_of_thread(o->tids[i])))
+            continue;
+        if (col_target_watch_thread(t, o->tids[i], e) < 0)
+            return -1;
+        rc = col_perf_add(&s->perf, (int)o->tids[i], COL_ALONE, e);
+        if (rc > 0)
+            return err_set(e, ERR_MISSING, "no thread %ld", (long)o->tids[i]);
+        if (rc < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < t->n_threads; i++)
+        if (!has_process_before(t, i) && attach(s, t->thread[i].pid, COL_BESIDE, e) < 0)
+            return -1;
+    return 0;
+}
+
+static void note_chosen_threads(struct col_session *s)
+{
+    const struct col_target *t = &s->target;
+
+    for (size_t i = 0; i < t->n_threads; i++) {
+        const struct col_target_thread *x = &t->thread[i];
+
+        if (!has_process_before(t, i))
+            perf_process_attach(&s->engine.processes, x->pid)->some_threads = true;
+        perf_wait_attached(perf_process_thread(&s->engine.processes, x->pid, x->tid), s->start_ns);
+    }
 }
 
 static void add_threads(struct col_session *s, int64_t pid)
@@ -199,13 +255,14 @@ static int open_all(struct col_session *s, struct err *e)
             return -1;
     }
     if (o->system_wide)
-        return col_perf_add(&s->perf, -1, e);
+        return col_perf_add(&s->perf, -1, COL_WHOLE, e);
     if (o->command)
-        return col_perf_add(&s->perf, s->target.pid, e);
+        return col_perf_add(&s->perf, s->target.pid, COL_WHOLE, e);
     for (size_t i = 0; i < o->n_pids; i++)
-        if (col_target_watch(&s->target, o->pids[i], e) < 0 || attach(s, o->pids[i], e) < 0)
+        if (col_target_watch(&s->target, o->pids[i], e) < 0 ||
+            attach(s, o->pids[i], COL_WHOLE, e) < 0)
             return -1;
-    return 0;
+    return attach_threads(s, e);
 }
 
 static int begin(struct col_session *s, struct err *e)
@@ -221,6 +278,7 @@ static int begin(struct col_session *s, struct err *e)
             add_processes(s);
         for (size_t i = 0; i < o->n_pids; i++)
             add_threads(s, o->pids[i]);
+        note_chosen_threads(s);
         if (!s->plan.delayed)
             col_perf_start(&s->perf);
     }

@@ -149,6 +149,20 @@ int col_target_watch(struct col_target *t, int64_t pid, struct err *e)
     return 0;
 }
 
+int col_target_watch_thread(struct col_target *t, int64_t tid, struct err *e)
+{
+    struct col_target_thread x = { .tid = tid, .pid = col_proc_of_thread(tid), .stat = -1 };
+
+    if (t->n_threads == COL_MAX_PIDS)
+        return err_set(e, ERR_LIMIT, "more than %d threads", COL_MAX_PIDS);
+    if (x.pid)
+        x.stat = col_proc_open_stat(tid);
+    if (x.stat < 0)
+        return err_set(e, ERR_MISSING, "no thread %ld", (long)tid);
+    t->thread[t->n_threads++] = x;
+    return 0;
+}
+
 static uint64_t timeval_ns(struct timeval t)
 {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
@@ -192,16 +206,26 @@ static void take_signals(struct col_target *t)
     }
 }
 
+static void note_end(struct col_target *t, int *fd)
+{
+    close(*fd);
+    *fd = -1;
+    t->n_ended++;
+}
+
 static void take_ends(struct col_target *t)
 {
+    for (size_t i = 0; i < t->n_threads; i++) {
+        int *stat = &t->thread[i].stat;
+
+        if (*stat >= 0 && col_proc_stat_ended(*stat))
+            note_end(t, stat);
+    }
     for (size_t i = 0; i < t->n_watch; i++) {
         struct pollfd p = { .fd = t->watch[i], .events = POLLIN };
 
-        if (t->watch[i] >= 0 && poll(&p, 1, 0) > 0) {
-            close(t->watch[i]);
-            t->watch[i] = -1;
-            t->n_ended++;
-        }
+        if (t->watch[i] >= 0 && poll(&p, 1, 0) > 0)
+            note_end(t, &t->watch[i]);
     }
 }
 
@@ -233,7 +257,7 @@ bool col_target_done(struct col_target *t)
             return true;
         return t->stop_now && clock_mono_ns() - t->stop_ns > grace_ns;
     }
-    return t->stop_now || (t->n_watch && t->n_ended == t->n_watch);
+    return t->stop_now || (t->n_ended && t->n_ended == t->n_watch + t->n_threads);
 }
 
 /* Send SIGNAL to all our descendants except KEEP.  Returns how many there are. */
@@ -333,6 +357,9 @@ void col_target_release(struct col_target *t)
     for (size_t i = 0; i < t->n_watch; i++)
         if (t->watch[i] >= 0)
             close(t->watch[i]);
+    for (size_t i = 0; i < t->n_threads; i++)
+        if (t->thread[i].stat >= 0)
+            close(t->thread[i].stat);
     for (size_t i = 0; t->can_be_ended && i < COL_STOP_SIGNALS; i++)
         sigaction(stop_signals[i], &t->old_action[i], NULL);
     if (t->signals >= 0) {

@@ -16,11 +16,19 @@
 
 enum { COL_STOP_SIGNALS = 3 };
 
+struct col_target_thread {
+    int64_t tid, pid;
+    int stat; /* its stat file in /proc; -1: it has ended */
+};
+
 struct col_target {
     pid_t pid;       /* of our command; 0: none */
     int go, failure; /* pipes to and from the waiting child; -1: closed */
     int watch[COL_MAX_PIDS]; /* pidfds: readable when the process has ended */
-    size_t n_watch, n_ended;
+    size_t n_watch;
+    struct col_target_thread thread[COL_MAX_PIDS];
+    size_t n_threads;
+    size_t n_ended;  /* of watch and thread */
     int signals;     /* signalfd of SIGINT, SIGTERM and SIGHUP */
     sigset_t old_mask;
     bool ended;      /* status and cpu_ns are valid */
@@ -42,7 +50,10 @@ int col_target_init(struct col_target *t, struct err *e);
 int col_target_spawn(struct col_target *t, char *const *command, const char *pin, struct err *e);
 int col_target_go(struct col_target *t, char *const *command, struct err *e);
 int col_target_watch(struct col_target *t, int64_t pid, struct err *e);
-/* Process signals and ends of processes.  Returns true when there is nothing more to record. */
+/* Find the process of thread TID and wait for the thread's end too. */
+int col_target_watch_thread(struct col_target *t, int64_t tid, struct err *e);
+/* Process signals and ends of processes and threads.  Returns true when there is nothing more to
+ * record. */
 bool col_target_done(struct col_target *t);
 /* From now on the second stop signal ends this process, counting those of the recording: names are
  * looked up next, in files that others can make slow.  Returns a second Ctrl-C that came before,

@@ -32,10 +32,12 @@ struct col_summary {
     int exit_status;                  /* its exit status, or 128 + signal */
 };
 
-struct col_options { /* {0} plus a command, pids or system_wide is valid */
+struct col_options { /* {0} plus a command, pids, tids or system_wide is valid */
     char *const *command; /* NULL-terminated, or NULL */
     int64_t pids[COL_MAX_PIDS];
     size_t n_pids;
+    int64_t tids[COL_MAX_PIDS]; /* threads of other processes */
+    size_t n_tids;
     bool system_wide;
     uint64_t frequency_hz; /* 0: COL_DEFAULT_HZ */
     enum col_graph graph;

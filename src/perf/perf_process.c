@@ -276,6 +276,23 @@ struct perf_thread *perf_process_thread(struct perf_processes *p, int64_t pid, i
     return add_thread(p, x, tid, *name ? intern_cstr(p->in, name) : x->info.name, p->start_ns);
 }
 
+/* Process PID if only some of its threads are recorded: a side record may be of another. */
+static struct perf_process *find_partial(struct perf_processes *p, int64_t pid)
+{
+    struct perf_process *x = find_process(p, pid);
+
+    return x && x->some_threads ? x : NULL;
+}
+
+static struct perf_process *mapping_process(struct perf_processes *p, const struct perf_record *r)
+{
+    struct perf_process *x = find_partial(p, (int32_t)r->pid);
+
+    if (x)
+        return x;
+    return perf_process_thread(p, (int32_t)r->pid, (int32_t)r->tid)->process;
+}
+
 static void on_map(struct perf_processes *p, const struct perf_record *r)
 {
     struct perf_mapping w = { .start = r->start, .end = r->start + r->size,
@@ -286,7 +303,7 @@ static void on_map(struct perf_processes *p, const struct perf_record *r)
     if (r->inode)
         w.device = makedev(r->major, r->minor);
     if (w.end > w.start && r->prot & PROT_EXEC && !perf_record_maps_kernel(r))
-        map_into(p, perf_process_thread(p, (int32_t)r->pid, (int32_t)r->tid)->process, &w);
+        map_into(p, mapping_process(p, r), &w);
 }
 
 /* --- names over time ---
@@ -448,7 +465,7 @@ static void on_fork(struct perf_processes *p, const struct perf_record *r)
     struct perf_thread *parent = perf_process_find_thread(p, r->parent_tid);
     struct perf_process *from, *x;
 
-    if (p->no_children && r->pid != r->parent_pid)
+    if ((p->no_children && r->pid != r->parent_pid) || find_partial(p, r->parent_pid))
         return;
     if (!parent)
         parent = perf_process_thread(p, r->parent_pid, r->parent_tid);

@@ -47,6 +47,7 @@ struct perf_process {
     bool ended;
     bool used; /* the item `id` has samples */
     bool has_unread_maps;
+    bool some_threads; /* those known are recorded; the others only make mappings */
     bool is_opaque;    /* its memory cannot be read */
     bool is_fresh;     /* it is in the list below */
     uint32_t execs;

@@ -5,6 +5,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -196,7 +197,8 @@ class Record(Case):
 
     def test_wrong_command_lines_are_refused(self):
         for args in (["-gfoo", "true"], ["-gdwarf,99999999", "true"], ["-p", "x"], [], ["--pin", "x", "true"],
-                     ["-a", "-p", "1"], ["-g", "fp", "true"], ["-F", "1000000", "true"]):
+                     ["-a", "-p", "1"], ["-a", "-t", "1"], ["-t", "1", "true"], ["-t", "x"], ["-p", "1,-2"],
+                     ["-t", "99999999999"], ["-g", "fp", "true"], ["-F", "1000000", "true"]):
             done = fathom("record", "-o", self.out, *args, status=2)
             self.assertTrue(done.stderr, args)
             self.assertFalse(self.out.exists(), args)
@@ -275,6 +277,100 @@ class Record(Case):
     def test_a_missing_process_is_refused(self):
         done = fathom("record", "-o", self.out, "-p", "4194303", status=1)
         self.assertIn("4194303", done.stderr)
+
+    def busy_threads(self, n):
+        """Start a process whose N threads compute for ever, and return it with their ids."""
+        target = subprocess.Popen([workload("threads"), str(n), "100000000000"], stdout=subprocess.DEVNULL)
+        self.addCleanup(target.wait)
+        self.addCleanup(target.kill)
+        tasks = pathlib.Path(f"/proc/{target.pid}/task")
+        self.until(lambda: len(list(tasks.iterdir())) == n + 1, "its threads")
+        return target, sorted({int(t.name) for t in tasks.iterdir()} - {target.pid})
+
+    def record_until(self, n, *args):
+        """Record until the file has N samples."""
+        self.out.unlink(missing_ok=True)
+        p = self.start(*args)
+        self.until(lambda: p.poll() is not None or self.samples_on_disk() >= n, "samples on disk")
+        p.send_signal(signal.SIGINT)
+        p.wait(SECONDS)
+        return Recording(self.out)
+
+    @staticmethod
+    def cpu_ns(*tids):
+        """CPU time of threads.  The kernel updates it at least at each tick."""
+        return sum(int(pathlib.Path(f"/proc/{t}/schedstat").read_text().split()[0]) for t in tids)
+
+    def test_only_the_chosen_thread_is_recorded(self):
+        target, (one, other) = self.busy_threads(2)
+        for more in ([], ["--wall"]):
+            before = self.cpu_ns(one)
+            r = self.record_until(100, *more, "-t", one, "--tid", f"{one},{one}")
+            used = self.cpu_ns(one) - before
+            self.assertEqual([t["tid"] for t in r.table["thread"].values()], [one])
+            self.assertEqual([p["pid"] for p in r.table["process"].values()], [target.pid])
+            self.assertEqual(r.meta["command"], f"thread {one} (threads)")
+            # Twice as much if the thread were recorded twice, or the other one counted too.
+            self.assertLess(r.number("quality.target_cpu_ns"), 1.1 * used + 20e6)
+        r = self.record_until(100, "-t", one, "-t", other)
+        self.assertEqual({t["tid"] for t in r.table["thread"].values()}, {one, other})
+
+    def test_threads_and_processes_can_be_recorded_together(self):
+        _, (_, other) = self.busy_threads(2)
+        whole, (third,) = self.busy_threads(1)
+        before = self.cpu_ns(whole.pid, third, other)
+        r = self.record_until(100, "-p", whole.pid, "-t", third, "-t", other)
+        used = self.cpu_ns(whole.pid, third, other) - before
+        self.assertEqual(sorted(t["tid"] for t in r.table["thread"].values()), sorted([whole.pid, third, other]))
+        self.assertLess(r.number("quality.target_cpu_ns"), 1.1 * used + 60e6)
+
+    def test_a_missing_thread_is_refused(self):
+        _, (one, _) = self.busy_threads(2)
+        for given in (["4194303"], [one, "4194303"]):
+            done = fathom("record", "-o", self.out, *[x for t in given for x in ("-t", t)], status=1)
+            self.assertIn("no thread 4194303", done.stderr)
+            self.assertFalse(self.out.exists())
+
+    SCRIPT = """
+import ctypes, sys, threading
+go, loaded = threading.Event(), []
+def spin():
+    go.wait()
+    loaded[0](ctypes.c_long(int(sys.argv[2])))
+chosen = threading.Thread(target=spin)
+chosen.start()
+print(chosen.native_id, flush=True)
+sys.stdin.readline()
+threading.Thread(target=lambda: loaded.append(ctypes.CDLL(sys.argv[1]).plugin_a)).start()
+while not loaded: pass
+go.set()
+sys.stdin.readline()
+"""
+
+    def python_thread(self, rounds):
+        """A process with a thread that calls plugin_a of a library, which others load after a line of input."""
+        target = subprocess.Popen([sys.executable, "-c", self.SCRIPT, workload("libdl-a.so"), str(rounds)],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(target.communicate)
+        self.addCleanup(target.kill)
+        return target, int(target.stdout.readline())
+
+    def test_the_end_of_the_chosen_thread_ends_the_recording(self):
+        for more in ([], ["--wall"]):
+            target, tid = self.python_thread(10**7)
+            p = self.start(*more, "-t", tid)
+            self.until(lambda: p.poll() is not None or self.out.exists() and self.out.stat().st_size > 8,
+                       "the recorder to run")
+            target.stdin.write("\n")
+            target.stdin.flush()
+            self.assertEqual(p.wait(SECONDS), 0)
+            self.assertIsNone(target.poll(), "the other threads live on")
+            r = Recording(self.out)
+            self.assertEqual([t["tid"] for t in r.table["thread"].values()], [tid])
+            # Another thread, which is not recorded, has mapped the library.
+            r.need_samples(20)
+            self.assertGreater(r.share_with("plugin_a"), 50)
+            self.out.unlink()
 
     def test_a_duration_ends_command_and_recording(self):
         fathom("record", "-o", self.out, "-d", "0.5", "--", workload("deep"), "100000000",
