@@ -15,7 +15,7 @@
 #include "cfi/cfi_go.h"
 
 enum {
-    VERSION = 1,
+    VERSION = 2,
     MOST_CODE = 16 << 20,     /* bytes analysed of one file */
     NAMED_FROM = 512,         /* bytes of code from which on symbols are worth reading */
     MOST_NODES = 1 << 16,     /* instructions of one function */
@@ -745,12 +745,17 @@ static void guess(struct analysis *a, struct part *p, bool again)
             at += n;
             continue;
         }
-        if (!refused && (!again || p->found[at] & IS_POINTED))
+        if (p->found[at] & IS_POINTED || (!refused && !again))
             guess_at(a, p->start + at);
         take_entries(a);
-        /* The rest of what was not followed belongs to it: try again after the next padding. */
-        while (at < p->size && p->mark[at] == NO_MARK && !padding(p, at))
+        if (p->mark[at] != NO_MARK)
+            continue;
+        /* The rest of what was not followed belongs to it: try again after the next padding, or
+         * where a function starts without padding before it. */
+        do
             at++;
+        while (at < p->size && p->mark[at] == NO_MARK && !(p->found[at] & IS_POINTED) &&
+               !padding(p, at));
     }
 }
 

@@ -343,6 +343,21 @@ TEST(unwind_analysis_follows_a_jump_table)
     check_cfa(table_2, UNW_CFA_SP, 32);
 }
 
+/* No padding separates functions of -Os, and the one before this cannot be followed. */
+ASSEMBLED(packed, "lea packed_2(%rip), %rdi\ncall packed_0\nhlt\n"
+                  "packed_0: push %rbx\npacked_1: ret\n"
+                  "packed_2: push %rbx\npacked_3: call packed_0\npacked_4: pop %rbx\nret\n"
+                  ".skip 64, 0x90");
+LABEL(packed_1); LABEL(packed_3); LABEL(packed_4);
+
+TEST(unwind_analysis_follows_a_pointed_function_without_padding_before_it)
+{
+    analyse_code(packed, packed_end, packed);
+    CHECK_EQ(at(packed_1).cfa, UNW_CFA_NONE); /* or this tests nothing */
+    check_cfa(packed_3, UNW_CFA_SP, 16);
+    check_cfa(packed_4, UNW_CFA_SP, 16);
+}
+
 /* As in musl.  The parent returns; the child has no caller. */
 ASSEMBLED(clone_like, "mov $56, %eax\nmov %rdi, %r11\nsyscall\ntest %eax, %eax\njnz 1f\n"
                       "xor %ebp, %ebp\nchild_1: pop %rdi\ncall *%r9\nchild_2: mov %eax, %edi\n"
