@@ -16,7 +16,7 @@
 #include "text/progress.h"
 
 struct record_args {
-    const char *output, *graph, *call_graph, *pin;
+    const char *output, *graph, *call_graph, *pin, *cgroup;
     struct opt_list events, pids, tids;
     uint64_t frequency;
     double duration, delay;
@@ -37,6 +37,7 @@ static const struct option record_options[] = {
     { OPT_LIST, 't', "tid", AT(tids), "TID",
       "record one thread of a running process; repeatable" },
     { OPT_FLAG, 'a', "all", AT(system_wide), NULL, "record the whole machine" },
+    { OPT_STR, 0, "cgroup", AT(cgroup), "PATH", "record every process of a cgroup" },
     { OPT_SECONDS, 'd', "duration", AT(duration), "SECONDS",
       "stop after SECONDS and terminate the command" },
     { OPT_SECONDS, 0, "delay", AT(delay), "SECONDS", "wait SECONDS before sampling" },
@@ -142,13 +143,25 @@ static int take_graph(const struct record_args *a, struct col_options *o, struct
     return 0;
 }
 
+/* The whole machine or a cgroup may be recorded while a command runs. */
+static int check_targets(const struct record_args *a, const struct col_options *o, struct err *e)
+{
+    int n = (o->command && !o->system_wide) + (o->n_pids + o->n_tids > 0) + o->system_wide;
+
+    if (n > 1 || (a->system_wide && a->cgroup))
+        return err_set(e, ERR_USAGE, "use only one of a command, -p or -t, -a, and --cgroup");
+    if (n == 1)
+        return 0;
+    err_hint(e, "use: fathom record -- ./program, or -p PID, -t TID, -a or --cgroup PATH");
+    return err_set(e, ERR_USAGE, "no target: give a command, -p PID, -t TID or -a");
+}
+
 static int take_options(const struct record_args *a, const struct opts_rest *rest,
                         struct col_options *o, struct err *e)
 {
-    int targets;
-
     o->command = rest->command && rest->command[0] ? rest->command : NULL;
-    o->system_wide = a->system_wide;
+    o->system_wide = a->system_wide || a->cgroup;
+    o->cgroup = a->cgroup;
     o->frequency_hz = a->frequency;
     o->duration_s = a->duration;
     o->delay_s = a->delay;
@@ -170,12 +183,10 @@ static int take_options(const struct record_args *a, const struct opts_rest *res
         return err_set(e, ERR_USAGE, "-F: the rate must be at least 1");
     if (a->frequency > 100000)
         return err_set(e, ERR_USAGE, "-F: the rate must be at most 100,000");
-    targets = (o->command && !o->system_wide) + (o->n_pids + o->n_tids > 0) + o->system_wide;
-    if (targets == 0)
-        err_hint(e, "use: fathom record -- ./program, or -p PID, or -t TID, or -a");
-    if (targets != 1)
-        return err_set(e, ERR_USAGE, targets ? "use only one of a command, -p or -t, and -a"
-                                             : "no target: give a command, -p PID, -t TID or -a");
+    if (check_targets(a, o, e) < 0)
+        return -1;
+    if (a->wall && a->cgroup) /* the kernel's records of switches are of all processes */
+        return err_set(e, ERR_USAGE, "--wall cannot be combined with --cgroup");
     if (a->pin && !o->command)
         return err_set(e, ERR_USAGE, "--pin requires a command");
     return 0;
@@ -287,7 +298,7 @@ const struct command cmd_record = {
     .name = "record",
     .summary = "record where a program spends its time",
     .usage = "record [options] [--] CMD...\nrecord [options] -p PID\nrecord [options] -t TID\n"
-             "record [options] -a",
+             "record [options] -a\nrecord [options] --cgroup PATH",
     .examples = "  fathom record -- ./prog args       record a command into profile.fathom\n"
                 "  fathom record -p 1234 -d 10        record a running process for ten seconds\n"
                 "  fathom record -F 9999 -o x.fathom -- ./prog\n"

@@ -164,6 +164,7 @@ void col_perf_init(struct col_perf *p, const struct col_plan *plan, struct perf_
     p->plan = plan;
     p->engine = engine;
     p->sample_type = SAMPLE;
+    p->cgroup = -1;
     if (plan->copy_bytes)
         p->sample_type |= STACK;
     if (plan->graph == COL_GRAPH_LBR)
@@ -179,12 +180,18 @@ void col_perf_init(struct col_perf *p, const struct col_plan *plan, struct perf_
 static int open_event(struct col_perf *p, struct perf_event_attr *a, int tid, int cpu,
                       enum col_role role)
 {
-    int fd = (int)syscall(SYS_perf_event_open, a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    unsigned long flags = PERF_FLAG_FD_CLOEXEC;
+    int fd;
 
+    if (p->cgroup >= 0 && role != COL_SIDE) { /* side records of all: names and mappings */
+        flags |= PERF_FLAG_PID_CGROUP;
+        tid = p->cgroup;
+    }
+    fd = (int)syscall(SYS_perf_event_open, a, tid, cpu, -1, flags);
     if (fd < 0 && errno == EINVAL && a->read_format & PERF_FORMAT_LOST) {
         a->read_format = 0; /* kernels before 6.0 */
         p->no_lost = true;
-        fd = (int)syscall(SYS_perf_event_open, a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        fd = (int)syscall(SYS_perf_event_open, a, tid, cpu, -1, flags);
     }
     if (fd >= 0)
         vec_push(&p->fd[role], fd);
@@ -207,6 +214,11 @@ static size_t ring_bytes(const struct col_perf *p)
 
 static int fail(struct col_perf *p, int tid, int cpu, struct err *e)
 {
+    /* EINVAL: the kernel has no such controller; the others: another hierarchy has it. */
+    if (p->cgroup >= 0 && (errno == EINVAL || errno == EBADF || errno == ENOENT))
+        return err_set(e, ERR_REFUSED,
+                       "the kernel cannot sample this cgroup: its hierarchy has no controller "
+                       "\"perf_event\"");
     if (errno == EACCES || errno == EPERM)
         err_hint(e, "a process of another user can be recorded by that user or by root");
     return err_sys(e, "cannot open an event for thread %d on CPU %d", tid, cpu);
@@ -437,6 +449,8 @@ void col_perf_release(struct col_perf *p)
         vec_release(&p->fd[role]);
     }
     vec_release(&p->first_fd);
+    if (p->cgroup > 0) /* 0: not initialized */
+        close(p->cgroup);
     free(p->samples);
     free(p->side);
     free(p->cpu);

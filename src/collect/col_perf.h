@@ -52,6 +52,7 @@ struct col_perf {
     VEC(int) first_fd; /* those that sample the first event */
     struct perf_engine *engine; /* numbers events as the plan; the next is at_switch */
     uint64_t sample_type;
+    int cgroup; /* descriptor: with -1 for the thread, sample only processes in it; -1: none */
     bool big; /* big copies are enabled */
     bool no_lost; /* the kernel does not count lost samples per event */
     bool few; /* only some switches are sampled */

@@ -81,7 +81,8 @@ static void write_command(struct col_session *s)
             buf_printf(&b, " (%.*s)", (int)strcspn(name, "\n"), name);
     }
     if (o->system_wide)
-        buf_printf(&b, "%swhole machine", b.n ? ", " : "");
+        buf_printf(&b, "%s%s%s", b.n ? ", " : "", o->cgroup ? "cgroup " : "whole machine",
+                   o->cgroup ? o->cgroup : "");
     write_meta(s, "command", "%s", buf_text(&b));
     buf_release(&b);
     if (getcwd(folder, sizeof folder))

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "collect/col_cgroup.h"
 #include "collect/col_host.h"
 #include "collect/col_keep.h"
 #include "collect/col_proc.h"
@@ -241,6 +242,8 @@ static int open_all(struct col_session *s, struct err *e)
     const struct col_options *o = s->options;
 
     raise_file_limit();
+    if (o->cgroup && (s->perf.cgroup = col_cgroup_open(o->cgroup, e)) < 0)
+        return -1;
     s->target.output_to_stderr = o->output_to_stderr;
     s->target.adopts = o->duration_s > 0;
     if (o->command) {

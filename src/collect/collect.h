@@ -39,6 +39,7 @@ struct col_options { /* {0} plus a command, pids, tids or system_wide is valid *
     int64_t tids[COL_MAX_PIDS]; /* threads of other processes */
     size_t n_tids;
     bool system_wide;
+    const char *cgroup; /* with system_wide: sample only processes in it; or NULL */
     uint64_t frequency_hz; /* 0: COL_DEFAULT_HZ */
     enum col_graph graph;
     uint32_t depth;        /* of frame-pointer chains, 0: the kernel's limit */

@@ -197,7 +197,8 @@ class Record(Case):
 
     def test_wrong_command_lines_are_refused(self):
         for args in (["-gfoo", "true"], ["-gdwarf,99999999", "true"], ["-p", "x"], [], ["--pin", "x", "true"],
-                     ["-a", "-p", "1"], ["-a", "-t", "1"], ["-t", "1", "true"], ["-t", "x"], ["-p", "1,-2"],
+                     ["-a", "-p", "1"], ["-a", "-t", "1"], ["-a", "--cgroup", "x"],
+                     ["--wall", "--cgroup", "x"], ["-t", "1", "true"], ["-t", "x"], ["-p", "1,-2"],
                      ["-t", "99999999999"], ["-g", "fp", "true"], ["-F", "1000000", "true"]):
             done = fathom("record", "-o", self.out, *args, status=2)
             self.assertTrue(done.stderr, args)
@@ -448,6 +449,68 @@ sys.stdin.readline()
         spinning = {s["process"] for s in self.with_process(r) if "spin" in r.stack(s["stack"])}
         self.assertIn(other.pid, spinning)
         self.assertGreater(len(spinning), 1)
+
+    def new_cgroup(self):
+        """The folder of a new cgroup in the hierarchy that has the controller `perf_event`."""
+        table = pathlib.Path("/proc/cgroups")  # name, hierarchy, cgroups, enabled
+        rows = [line.split() for line in table.read_text().splitlines()] if table.exists() else []
+        controller = next((row for row in rows if row[0] == "perf_event"), ["", "0", "", "1"])
+        if controller[3] == "0":
+            self.skipTest("the controller is disabled")
+        for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
+            _, at, kind, options, *_ = line.split(" ")
+            path = pathlib.Path(at) / f"fathom-test-{os.getpid()}"
+            if kind != "cgroup2" if controller[1] == "0" else kind != "cgroup" or "perf_event" not in options:
+                continue
+            try:
+                path.mkdir()
+            except OSError:
+                continue
+            self.addCleanup(path.rmdir)
+            return path
+        self.skipTest("no cgroup can be made")
+
+    def test_only_the_processes_of_a_cgroup_are_recorded(self):
+        need_perf_events(system_wide=True)
+        path = self.new_cgroup()
+        inside, outside = [subprocess.Popen([workload("split"), "100000000"], stdout=subprocess.DEVNULL)
+                           for _ in range(2)]
+        for p in (inside, outside):
+            self.addCleanup(p.wait)
+            self.addCleanup(p.kill)
+        try:
+            (path / "cgroup.procs").write_text(str(inside.pid))
+        except OSError as e:
+            self.skipTest(f"no process can join a cgroup: {e}")
+        names = [path]
+        if str(path.parent) in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/perf_event"):
+            names.append(path.name)
+        for name in names:
+            r = self.record_until(50, "--cgroup", name)
+            r.need_samples(50)
+            self.assertEqual({s["process"] for s in self.with_process(r)}, {inside.pid})
+            self.assertGreater(r.share_with("spin"), 50)
+            self.assertEqual(r.meta["command"], f"cgroup {name}")
+
+    def test_a_wrong_cgroup_is_refused(self):
+        need_perf_events(system_wide=True)
+        plain = self.dir / "plain"
+        plain.touch()
+        for path, why in ((self.dir, "not a cgroup"), (plain, "Not a directory"), ("no/such/group", "No such file")):
+            done = fathom("record", "-o", self.out, "--cgroup", path, "-d", "0.1", status=None)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(why, done.stderr)
+            self.assertIn(str(path), done.stderr)
+            self.assertFalse(self.out.exists())
+
+    def test_a_cgroup_of_another_hierarchy_is_refused(self):
+        need_perf_events(system_wide=True)
+        found = [line.split(" ")[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()
+                 if line.split(" ")[2] == "cgroup" and "perf_event" not in line]
+        if not found:
+            self.skipTest("no cgroups of version 1")
+        done = fathom("record", "-o", self.out, "--cgroup", found[0], "-d", "0.1", status=1)
+        self.assertIn("perf_event", done.stderr)
 
     @staticmethod
     def with_process(r):
