@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -243,6 +246,65 @@ TEST(named_user_is_the_real_user_of_a_process)
     named_user_release(&u);
 }
 
+TEST(named_user_is_the_same_with_the_same_ids_and_groups)
+{
+    uint32_t one[] = { GROUP, 7 }, other[] = { GROUP, 8 };
+    const struct named_user u = { .uid = 1, .gid = 2, .group = one, .n_groups = 2 };
+    struct named_user v = u;
+
+    CHECK(named_user_same(&u, &v));
+    v.uid++;
+    CHECK(!named_user_same(&u, &v));
+    v = u;
+    v.gid++;
+    CHECK(!named_user_same(&u, &v));
+    v = u;
+    v.n_groups = 1;
+    CHECK(!named_user_same(&u, &v) && !named_user_same(&v, &u));
+    v = u;
+    v.group = other;
+    CHECK(!named_user_same(&u, &v));
+}
+
+/* As a user who may read everything: for files that somebody named only with the permissions of
+ * that user, and as before afterwards. */
+static int open_with_capabilities(const char *path)
+{
+    struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct c[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+    const struct named_user u = { .uid = SOMEBODY, .gid = GROUP };
+    int fd;
+
+    c[0].effective = c[0].permitted = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH;
+    if (prctl(PR_SET_KEEPCAPS, 1) < 0 || setgid(GROUP) < 0 || setuid(SOMEBODY) < 0 ||
+        syscall(SYS_capset, &h, c) < 0)
+        return 77;
+    fd = open(path, O_RDONLY);
+    if (fd < 0)
+        return 77;
+    close(fd);
+    if (named_open(NULL, path, &u, 0, NULL) >= 0)
+        return 1;
+    return open(path, O_RDONLY) < 0 ? 2 : 0;
+}
+
+TEST(named_open_sets_capabilities_aside_and_returns_them)
+{
+    const char *path;
+    int status;
+    pid_t pid;
+
+    need_root();
+    path = make("file", "secret", 0600);
+    pid = fork();
+    if (pid == 0)
+        _exit(open_with_capabilities(path));
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    if (WEXITSTATUS(status) == 77)
+        test_skip("no capabilities");
+    CHECK_EQ(status, 0);
+}
+
 TEST(named_user_weaker_is_the_one_who_may_read_less)
 {
     const struct named_user root = { 0 }, user = { .uid = SOMEBODY }, same = { .uid = SOMEBODY },
@@ -308,6 +370,51 @@ TEST(guard_leaves_other_missing_pages_to_the_system)
     CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) > 2); /* a sanitizer exits instead */
     if (WIFSIGNALED(status))
         CHECK_EQ(WTERMSIG(status), SIGBUS);
+    close(fd);
+}
+
+/* Return the wait status of a process that a SIGBUS of kill reaches. */
+static int killed_while_mapped(int fd)
+{
+    const struct rlimit none = { 0, 0 };
+    struct map m;
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        setrlimit(RLIMIT_CORE, &none);
+        if (map_fd(&m, fd, NULL) == 0)
+            kill(getpid(), SIGBUS);
+        _exit(1);
+    }
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+TEST(guard_leaves_signals_of_other_processes_to_the_system)
+{
+    int fd = make_pages("file", 1), status = killed_while_mapped(fd);
+
+    CHECK(!WIFEXITED(status) || WEXITSTATUS(status) > 1); /* a sanitizer exits instead */
+    if (WIFSIGNALED(status))
+        CHECK_EQ(WTERMSIG(status), SIGBUS);
+    close(fd);
+}
+
+TEST(guard_of_a_new_mapping_was_not_hit)
+{
+    int fd = make_pages("file", 1);
+    struct map m;
+
+    CHECK_EQ(map_fd(&m, fd, NULL), 0);
+    CHECK_EQ(ftruncate(fd, 0), 0);
+    CHECK_EQ(m.data[0], 0);
+    CHECK(guard_was_hit(m.data));
+    guard_remove(m.data);
+    CHECK(!guard_was_hit(m.data));
+    CHECK(guard_add(m.data, PAGE));
+    CHECK(!guard_was_hit(m.data));
+    map_close(&m);
     close(fd);
 }
 

@@ -108,6 +108,35 @@ static void thread_lives(struct run *r, uint32_t tid, uint64_t from, uint64_t to
     pb_exit(&r->b, to, 10, tid);
 }
 
+TEST(perf_engine_gives_missing_time_to_the_thread_that_created_others_without_samples)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 10000000, 10, 10, 11, 10);
+    pb_fork(&r.b, 10000001, 10, 10, 12, 11);
+    pb_exit(&r.b, 10100001, 10, 12);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 12000000, .period = 1000000, .pid = 10, .tid = 11,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    CHECK_STR(unsampled(&r, 5100000, 30000000), "10 1000000\n11 4000000\n12 100000\n");
+    finish(&r);
+}
+
+TEST(perf_engine_misses_no_time_in_a_thread_with_samples_for_all_its_life)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 10000000, 10, 10, 11, 10);
+    pb_sample(&r.b, &(struct pb_sample){ .time = 11000000, .period = 1000000, .pid = 10, .tid = 11,
+                                         .chain = CHAIN(MARK_USER, CODE + 1) });
+    pb_exit(&r.b, 11000000, 10, 11);
+    CHECK_STR(unsampled(&r, 5100000, 30000000), "10 1000000\n");
+    finish(&r);
+}
+
 TEST(perf_engine_gives_short_threads_what_they_lived_and_the_rest_to_their_parent)
 {
     struct run r;
@@ -272,6 +301,71 @@ TEST(perf_engine_keeps_the_command_of_a_child_that_works_before_exec)
     pb_chain(&r.b, 4000000, 20, CHAIN(CODE + 1));
     told(&r, 0);
     CHECK_STR(owners(&r), "prog/prog 1000000\nchild/child 1000000\n");
+    finish(&r);
+}
+
+TEST(perf_engine_keeps_when_a_thread_ended_before_exec)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 10, 10, 11, 10);
+    pb_exit(&r.b, 100, 10, 11);
+    pb_comm(&r.b, 3000000, 10, 10, "other", true);
+    told(&r, 0);
+    CHECK_EQ(r.profile->thread.v[1].end_ns, 100);
+    finish(&r);
+}
+
+TEST(perf_engine_counts_the_ranges_of_all_processes)
+{
+    struct run r;
+    uint64_t n = 0;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 5, 20, 10, 20, 10);
+    pb_map(&r.b, 6, 20, LIBRARY, PAGE, 0, LIB); /* no longer shared */
+    pb_fork(&r.b, 7, 30, 20, 30, 20);
+    pb_comm(&r.b, 8, 30, 30, "child", true);
+    pb_comm(&r.b, 9, 20, 20, "child", true);
+    pb_map(&r.b, 10, 20, LIBRARY, PAGE, 0, LIB);
+    told(&r, 0);
+    for (size_t i = 0; i < r.e.processes.process.n; i++)
+        n += r.e.processes.process.v[i]->space->unw->n;
+    CHECK_EQ(n, 2);
+    CHECK_EQ(r.e.processes.n_ranges, n);
+    finish(&r);
+}
+
+static bool user_of(int64_t pid, struct named_user *u)
+{
+    *u = (struct named_user){ .uid = (uint32_t)(1000 + pid) };
+    return true;
+}
+
+static void root_of(int64_t pid, uint64_t *mount_ns, int *fd)
+{
+    *mount_ns = (uint64_t)pid;
+}
+
+TEST(perf_engine_gives_a_forked_child_the_user_and_root_directory_of_its_parent)
+{
+    static const struct perf_host host = { .user = user_of, .root = root_of };
+    const struct perf_process *x;
+    struct run r;
+
+    start(&r);
+    r.e.modules.host = &host;
+    start_program(&r, 10);
+    pb_chain(&r.b, 3, 10, CHAIN(CODE + 1));
+    pb_fork(&r.b, 5, 20, 10, 20, 10);
+    told(&r, 0);
+    x = perf_process_find_thread(&r.e.processes, 20)->process;
+    CHECK(x->user);
+    CHECK_EQ(x->user->uid, 1010);
+    CHECK_EQ(x->mount_ns, 10);
     finish(&r);
 }
 
@@ -840,6 +934,53 @@ TEST(perf_engine_completes_deferred_chains_in_order_among_many)
         CHECK_EQ(r.profile->sample.v[i].weight, 10 * n + i % 2 + 1);
     }
     CHECK(r.e.deferred.v.cap < 6000);
+    finish(&r);
+}
+
+/* A sample of 10/10 with WEIGHT whose user part has COOKIE. */
+static void defer(struct run *r, uint64_t time, uint64_t weight, uint64_t cookie)
+{
+    pb_sample(&r->b, &(struct pb_sample){ .time = time, .pid = 10, .tid = 10, .period = weight,
+                                          .kernel = true,
+                                          .chain = CHAIN(MARK_KERNEL, KERNEL(1),
+                                                         (uint64_t)PERF_CONTEXT_USER_DEFERRED_,
+                                                         cookie) });
+}
+
+TEST(perf_engine_completes_a_deferred_chain_once_and_takes_its_cookie_again)
+{
+    struct run r;
+
+    start(&r);
+    defer(&r, 100, 1, 7);
+    pb_deferred(&r.b, 200, 10, 10, 7, CHAIN(CODE + 1));
+    pb_deferred(&r.b, 300, 10, 10, 7, CHAIN(CODE + 2));
+    defer(&r, 400, 2, 7);
+    pb_deferred(&r.b, 500, 10, 10, 7, CHAIN(CODE + 3));
+    CHECK_STR(told(&r, 0), "10/10 cpu 99+1 1 ?+400001;[kernel]+ffffffff81000001\n"
+                           "10/10 cpu 398+2 2 ?+400003;[kernel]+ffffffff81000001\n");
+    finish(&r);
+}
+
+TEST(perf_engine_completes_samples_that_wait_longer_than_others)
+{
+    struct run r;
+
+    start(&r);
+    for (uint64_t i = 1; i <= 150; i++) {
+        bool waits = i == 41 || i == 42;
+
+        defer(&r, 10 * i, i, waits ? 5000 : i);
+        if (!waits)
+            pb_deferred(&r.b, 10 * i + 1, 10, 10, i, CHAIN(CODE + 1));
+    }
+    pb_deferred(&r.b, 5000, 10, 10, 5000, CHAIN(CODE + 1));
+    told(&r, 0);
+    CHECK(r.e.deferred.v.cap < 150);
+    CHECK_EQ(r.profile->sample.n, 150);
+    CHECK_EQ(r.profile->sample.v[147].weight, 150);
+    CHECK_EQ(r.profile->sample.v[148].weight, 41);
+    CHECK_EQ(r.profile->sample.v[149].weight, 42);
     finish(&r);
 }
 
@@ -1534,12 +1675,21 @@ TEST(perf_engine_gives_the_command_line_only_to_the_program_that_had_it)
     r.e.modules.host = &host;
     pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
     pb_fork(&r.b, 2500000, 20, 10, 20, 10);
+    pb_fork(&r.b, 2600000, 30, 20, 30, 20);
     pb_chain(&r.b, 4000000, 20, CHAIN(CODE + 1)); /* still the program of its parent */
     pb_comm(&r.b, 5000000, 10, 10, "other", true); /* its command line is not known */
+    pb_chain(&r.b, 6000000, 30, CHAIN(CODE + 1));
+    pb_fork(&r.b, 6100000, 40, 30, 40, 30);
+    pb_comm(&r.b, 6200000, 40, 40, "child", true);
+    pb_chain(&r.b, 7000000, 40, CHAIN(CODE + 1));
     told(&r, 0);
     CHECK_STR(profile_string(r.profile, r.profile->process.v[0].command), "prog --fast");
     CHECK_STR(profile_string(r.profile, r.profile->process.v[1].command), "prog --fast");
-    CHECK_STR(profile_string(r.profile, r.profile->process.v[2].command), "");
+    CHECK_EQ(r.profile->process.v[2].pid, 30); /* a child of a child */
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[2].command), "prog --fast");
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[3].command), "");
+    CHECK_EQ(r.profile->process.v[4].pid, 40);
+    CHECK_STR(profile_string(r.profile, r.profile->process.v[4].command), "");
     finish(&r);
 }
 

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -208,6 +209,36 @@ TEST(save_gives_a_file_its_name_before_it_is_written)
     CHECK_EQ(clean_up(), 1);
 }
 
+TEST(save_keeps_what_is_written_directly)
+{
+    const char *path = in_folder("fifo");
+    char got[4] = "";
+    struct save s;
+    int in, fd;
+
+    CHECK_EQ(mkfifo(path, 0600), 0);
+    in = open(path, O_RDONLY | O_NONBLOCK);
+    CHECK_EQ(save_open(&s, path, SAVE_SHARED), 0);
+    fd = save_keep(&s);
+    CHECK_EQ(save_write(fd, "abc", 3), 0);
+    CHECK_EQ(read(in, got, 3), 3);
+    CHECK_STR(got, "abc");
+    close(in);
+    close(fd);
+    CHECK_EQ(clean_up(), 1);
+}
+
+TEST(save_lets_signals_through_again)
+{
+    const char *path = in_folder("file");
+    sigset_t blocked;
+
+    CHECK_EQ(save_text(path, "x", SAVE_SHARED, true), 0);
+    CHECK_EQ(sigprocmask(SIG_SETMASK, NULL, &blocked), 0);
+    CHECK(!sigismember(&blocked, SIGTERM) && !sigismember(&blocked, SIGINT));
+    CHECK_EQ(clean_up(), 1);
+}
+
 TEST(save_replaces_a_hard_link_but_not_what_it_shares)
 {
     const char *path = in_folder("file"), *other = in_folder("other");
@@ -252,6 +283,8 @@ TEST(save_writes_to_an_open_descriptor_by_its_path)
     snprintf(name, sizeof name, "/dev/fd/%d", fd);
     CHECK_EQ(save_text(name, "text", SAVE_SHARED, true), 0);
     CHECK_STR(text_of(path), "text");
+    CHECK_EQ(save_text(name, "new", SAVE_SHARED, true), 0); /* shorter */
+    CHECK_STR(text_of(path), "new");
     snprintf(name, sizeof name, "/proc/self/cwd/./no-such-folder/%d", fd);
     CHECK_EQ(save_open(&(struct save){ 0 }, name, SAVE_SHARED), -1);
     CHECK_EQ(errno, ENOENT);

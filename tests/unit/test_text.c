@@ -424,6 +424,17 @@ TEST(out_keeps_a_character_that_a_flush_would_cut)
     CHECK_STR(arrived(&o, from), "ab\xe2\x82\xac.?xy");
 }
 
+TEST(out_completes_no_character_of_text_with_its_own_colors)
+{
+    int from;
+    struct out o = out_pipe(&from, false);
+
+    out_str(&o, "a\xe2\x82");
+    out_trusted(&o, "\033[0m");
+    out_str(&o, "b");
+    CHECK_STR(arrived(&o, from), "a??\033[0mb");
+}
+
 TEST(out_leaves_binary_formats_alone)
 {
     int from;

@@ -280,11 +280,15 @@ TEST(unwind_analysis_follows_copies_of_the_stack_pointer)
     check_cfa(moved_2, UNW_CFA_SP, 8);
 }
 
-ASSEMBLED(wrong, "sub $8, %rsp\ncall wrong_0\ncall wrong_3\ncall wrong_5\nadd $8, %rsp\nret\n"
+ASSEMBLED(wrong, "sub $8, %rsp\ncall wrong_0\ncall wrong_3\ncall wrong_5\ncall wrong_6\ncall wrong_8\n"
+                 "add $8, %rsp\nret\n"
                  "wrong_0: test %edi, %edi\nje 1f\nwrong_1: push %rax\n1: xor %eax, %eax\nwrong_2: ret\n"
                  ".balign 16\nwrong_3: push %rbx\nwrong_4: ret\n.balign 16\n"
-                 "wrong_5: sub $8, %rsp\nadd $8, %rsp\nret");
+                 "wrong_5: sub $8, %rsp\nadd $8, %rsp\nret\n.balign 16\n"
+                 "wrong_6: sub $8, %rsp\nwrong_7: add $8, %rsp\njmp wrong_2\n.balign 16\n"
+                 "wrong_8: push %rbp\nmov %rsp, %rbp\nadd $8, %rsp\nret");
 LABEL(wrong_0); LABEL(wrong_1); LABEL(wrong_2); LABEL(wrong_3); LABEL(wrong_4); LABEL(wrong_5);
+LABEL(wrong_6); LABEL(wrong_7); LABEL(wrong_8);
 
 TEST(unwind_analysis_has_no_rule_where_paths_contradict_each_other)
 {
@@ -295,6 +299,8 @@ TEST(unwind_analysis_has_no_rule_where_paths_contradict_each_other)
     check_cfa(wrong_3, UNW_CFA_NONE, 0); /* it would return to what it pushed */
     check_cfa(wrong_4, UNW_CFA_NONE, 0);
     check_cfa(wrong_5, UNW_CFA_SP, 8);
+    check_cfa(wrong_7, UNW_CFA_SP, 16); /* it continues where there is no rule */
+    check_cfa(wrong_8, UNW_CFA_NONE, 0); /* it would return with its own frame pointer */
 }
 
 /* The call of the first function does not return: its end is not a way into the second one. */
@@ -328,9 +334,100 @@ TEST(unwind_analysis_finds_which_call_does_not_return)
     check_cfa(tight_4, UNW_CFA_SP, 24);
 }
 
+/* Where the paths meet the stack pointers differ, because the call before does not return. */
+ASSEMBLED(meet, "push %rbx\ntest %edi, %edi\nje meet_1\npush %rax\ncall meet_9\n"
+                "meet_1: pop %rbx\nmeet_2: ret\n.balign 16\nmeet_9: jmp *%rax");
+LABEL(meet_1); LABEL(meet_2);
+
+TEST(unwind_analysis_finds_a_call_that_does_not_return_where_paths_meet)
+{
+    analyse_code(meet, meet_end, NULL);
+    check_cfa(meet_1, UNW_CFA_SP, 16);
+    check_cfa(meet_2, UNW_CFA_SP, 8);
+}
+
+/* The nearest call before the meeting is the one that does not return. */
+ASSEMBLED(nearest, "push %rbx\ntest %edi, %edi\nje 1f\ncall nearest_9\nnop\nnop\nnop\nnop\njmp nearest_1\n"
+                   "1: push %rax\ncall nearest_9\nnop\n"
+                   "nearest_1: pop %rbx\nnearest_2: ret\n.balign 16\nnearest_9: jmp *%rax");
+LABEL(nearest_1); LABEL(nearest_2);
+
+TEST(unwind_analysis_blames_the_nearest_call_before_paths_meet)
+{
+    analyse_code(nearest, nearest_end, NULL);
+    check_cfa(nearest_1, UNW_CFA_SP, 16);
+    check_cfa(nearest_2, UNW_CFA_SP, 8);
+}
+
+/* The instruction after the call is the function that it calls. */
+ASSEMBLED(here, "sub $0x18, %rsp\ncall here_1\nhere_1: call *%rax\nhere_2: jmp here_1");
+LABEL(here_1); LABEL(here_2);
+
+TEST(unwind_analysis_starts_a_function_at_a_call_of_the_next_instruction)
+{
+    analyse_code(here, here_end, NULL);
+    check_cfa(here, UNW_CFA_SP, 8);
+    check_cfa(here_1, UNW_CFA_SP, 8);
+    check_cfa(here_2, UNW_CFA_SP, 8);
+}
+
+ASSEMBLED(stored, "sub $0x18, %rsp\nmov %rbp, (%rsp)\nmov %rax, 8(%rsp)\nxor %ebp, %ebp\n"
+                  "stored_1: movq $0, (%rsp)\nstored_2: add $0x18, %rsp\nret");
+LABEL(stored_1); LABEL(stored_2);
+
+TEST(unwind_analysis_forgets_a_saved_register_only_when_it_is_overwritten)
+{
+    analyse_code(stored, stored_end, NULL);
+    check_fp(stored_1, UNW_AT_CFA, -32);
+    check_fp(stored_2, UNW_AT_UNKNOWN, 0);
+}
+
+/* A saved CFA that is farther away than a rule can tell. */
+ASSEMBLED(far, "lea -0x100(%rsp), %rax\nsub $0x100, %rsp\nand $-64, %rsp\nmov %rax, 0x80(%rsp)\n"
+               "far_1: xor %eax, %eax\nmov 0x80(%rsp), %rsi\nlea 0x100(%rsi), %rsp\nfar_2: ret");
+LABEL(far_1); LABEL(far_2);
+ASSEMBLED(above, "lea 0x10(%rsp), %rax\nsub $0x100, %rsp\nand $-64, %rsp\nmov %rax, 0x80(%rsp)\n"
+                 "above_1: xor %eax, %eax\nmov 0x80(%rsp), %rsi\nlea -0x10(%rsi), %rsp\nabove_2: ret");
+LABEL(above_1); LABEL(above_2);
+
+TEST(unwind_analysis_has_no_rule_for_a_saved_address_that_is_not_near_the_cfa)
+{
+    analyse_code(far, far_end, NULL);
+    check_cfa(far_1, UNW_CFA_NONE, 0);
+    check_cfa(far_2, UNW_CFA_SP, 8);
+    analyse_code(above, above_end, NULL);
+    check_cfa(above_1, UNW_CFA_NONE, 0);
+    check_cfa(above_2, UNW_CFA_SP, 8);
+}
+
+ASSEMBLED(twice, "mov %rsp, %rax\nsub $0x100, %rsp\nand $-32, %rsp\nmov %rax, 0x80(%rsp)\n"
+                 "twice_1: sub $0x20, %rsp\nand $-64, %rsp\ntwice_2: mov %rax, %rsp\ntwice_3: ret");
+LABEL(twice_1); LABEL(twice_2); LABEL(twice_3);
+
+TEST(unwind_analysis_does_not_follow_a_stack_that_is_aligned_twice)
+{
+    analyse_code(twice, twice_end, NULL);
+    check_cfa(twice_1, UNW_CFA_SP_DEREF, 0x80);
+    check_cfa(twice_2, UNW_CFA_NONE, 0);
+    check_cfa(twice_3, UNW_CFA_SP, 8);
+}
+
+/* The frame pointer is not where ABIs put it. */
+ASSEMBLED(low, "push %rbp\npush %rbx\nmov %rsp, %rbp\nsub %rdi, %rsp\nlow_1: mov %rbp, %rsp\n"
+               "pop %rbx\npop %rbp\nlow_2: ret");
+LABEL(low_1); LABEL(low_2);
+
+TEST(unwind_analysis_follows_a_frame_pointer_below_other_registers)
+{
+    analyse_code(low, low_end, NULL);
+    check_cfa(low_1, UNW_CFA_FP, 24);
+    check_fp(low_1, UNW_AT_CFA, -16);
+    check_cfa(low_2, UNW_CFA_SP, 8);
+}
+
 ASSEMBLED(table, "push %rbx\nsub $0x10, %rsp\ncmp $2, %edi\nja 2f\nlea 9f(%rip), %rdx\n"
                  "movslq (%rdx,%rdi,4), %rax\nadd %rdx, %rax\njmp *%rax\n"
-                 "table_0: inc %eax\njmp 2f\ntable_1: dec %eax\ntable_2: add $3, %eax\n"
+                 "table_0: inc %eax\njmp 2f\ntable_1: dec %eax\njmp 2f\ntable_2: add $3, %eax\n"
                  "2: add $0x10, %rsp\npop %rbx\nret\n"
                  ".balign 4\n9: .long table_0 - 9b, table_1 - 9b, table_2 - 9b, 0x100");
 LABEL(table_0); LABEL(table_1); LABEL(table_2);
@@ -517,6 +614,18 @@ TEST(unwind_analysis_reads_the_functions_of_go)
             buf_release(&part);
         }
         buf_release(&b);
+    }
+    {
+        struct buf placed = go_table(0xfffffff1u, 41); /* position-independent */
+        struct cfi_elf elf = { .file = { .image = placed.data, .fd = -1, .size = placed.n },
+                               .go_table = { .size = placed.n }, .text = CODE };
+        unsigned seen = 0;
+
+        memset(placed.data + 8 + 2 * 8, 0, 8);
+        cfi_go_each(&elf, note_function, &seen);
+        CHECK_EQ(seen, 7);
+        cfi_elf_release(&elf);
+        buf_release(&placed);
     }
     {
         struct buf other = go_table(0xfffffffbu, 37); /* Go 1.2 */

@@ -248,17 +248,27 @@ TEST(unwind_takes_only_what_follows_a_call_for_a_return_address)
     CHECK(unw_is_return(s, CODE + 0x810));  /* in a root */
     CHECK(unw_is_return(s, JIT + 0x10));    /* generated code: its bytes are not known */
     CHECK(!unw_is_return(s, 0x66252073));
+    cfi_space_map(s, 2 * CODE, 2 * CODE + sizeof bytes, CODE, &t, 1); /* loaded elsewhere too */
+    CHECK(unw_is_return(s, 2 * CODE + 0x100));
+    CHECK(!unw_is_return(s, 2 * CODE + 0x101));
     cfi_space_free(s);
 }
 
 TEST(unwind_knows_which_functions_keep_a_frame_pointer)
 {
-    struct unw_rule rules[] = { analysed(8), unw_x86_64.fp_chain };
-    struct unw_table t = table_of(rules, (uint16_t[]){ 0, 0x800 }, 2);
-    struct unw_space *s = space_of(&t);
+    struct unw_rule rules[] = { analysed(8), unw_x86_64.fp_chain, unw_x86_64.fp_chain,
+                                unw_x86_64.fp_chain };
+    struct unw_table t;
+    struct unw_space *s;
 
+    rules[2].cfa_off += 8; /* the frame pointer is below another register */
+    rules[3].off[UNW_FP]--;
+    t = table_of(rules, (uint16_t[]){ 0, 0x800, 0x900, 0xa00 }, 4);
+    s = space_of(&t);
     CHECK(!unw_keeps_frame(s, CODE + 0x10));
     CHECK(unw_keeps_frame(s, CODE + 0x810));
+    CHECK(!unw_keeps_frame(s, CODE + 0x910));
+    CHECK(!unw_keeps_frame(s, CODE + 0xa10));
     CHECK(unw_keeps_frame(s, JIT + 0x10));
     CHECK(!unw_keeps_frame(s, 0x66252073));
     cfi_space_free(s);
