@@ -1,17 +1,14 @@
 /* col_host.c - see col_host.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_host.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "collect/col_proc.h"
-
-enum { WORDS_AT_ONCE = 256 };
+#include "collect/col_words.h"
 
 static bool same_file(int fd, const struct perf_mapping *w)
 {
@@ -71,28 +68,6 @@ static int open_jit(int64_t pid, const char *path, const struct named_user *user
     return named_open(root, path, user, NAMED_OWNED | NAMED_NO_LINK, NULL);
 }
 
-static long read_words(int64_t pid, const uint64_t *address, size_t n, uint64_t *word)
-{
-    struct iovec from[WORDS_AT_ONCE];
-    size_t done = 0;
-
-    while (done < n) {
-        size_t k = n - done < ARRAY_LEN(from) ? n - done : ARRAY_LEN(from);
-        struct iovec to = { word + done, k * sizeof *word };
-        ssize_t got;
-
-        for (size_t i = 0; i < k; i++)
-            from[i] = (struct iovec){ (void *)(uintptr_t)address[done + i], sizeof *word };
-        got = process_vm_readv((pid_t)pid, &to, 1, from, k, 0);
-        if (got < 0 && errno != EFAULT)
-            return -1;
-        done += got > 0 ? (size_t)got / sizeof *word : 0;
-        if (got < (ssize_t)(k * sizeof *word))
-            break;
-    }
-    return (long)done;
-}
-
 /* The owner of /proc/PID is the effective user, or root.  If that is us and we are not root, the
  * expensive question who the real one is has no consequence. */
 static bool user_of(int64_t pid, struct named_user *u)
@@ -117,5 +92,5 @@ const struct perf_host col_host = {
     .maps = col_proc_maps,
     .open = open_file,
     .open_jit = open_jit,
-    .words = read_words,
+    .words = col_words_read,
 };

@@ -24,6 +24,38 @@ static __attribute__((noinline)) void named_elsewhere(void)
 {{ for (unsigned long i = 0; i < 100000000; i++) n += i; }}
 int main(int argc, char **argv) {{ if (argc > 1) getchar(); named_elsewhere(); return 0; }}
 """
+# Its slots, which the recorder reads, are in a page that a handler of page faults must provide.
+WAITING_MEMORY = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    void *(*map)(void *, size_t, int, int, int, off_t) = dlsym(RTLD_NEXT, "mmap");
+    int (*control)(int, unsigned long, ...) = dlsym(RTLD_NEXT, "ioctl");
+    struct uffdio_api api = { .api = UFFD_API };
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    unsigned long size = (unsigned long)sysconf(_SC_PAGESIZE);
+    unsigned long page = strtoul(argv[argc - 1], NULL, 16) & ~(size - 1);
+    struct uffdio_register all = { .range = { page, size }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+    if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0)
+        return 77;
+    if (argc < 3 || strcmp(argv[1], "go") != 0)
+        return 0;
+    map((void *)page, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (control(fd, UFFDIO_REGISTER, &all) < 0)
+        *(volatile int *)8 = 0; /* no table of functions any more */
+    for (volatile unsigned long n = 0;; n++)
+        ;
+}
+"""
 SOMEBODY = 4321  # neither root nor nobody
 
 
@@ -118,6 +150,17 @@ class Fifos(Named):
 
     def test_a_fifo_among_the_zone_files_does_not_delay_the_recorder(self):
         self.record("sh", "-c", 'mkfifo "$FATHOM_RECORD_DIR/1.live" && exec "$0"', self.program())
+        self.assert_samples()
+
+    def test_memory_that_nobody_provides_does_not_delay_the_recorder(self):
+        need("readelf")
+        (self.dir / "program.c").write_text(WAITING_MEMORY)
+        run("gcc", "-O1", "-no-pie", "-fno-pie", "-Wl,-z,norelro", "-o", "program", "program.c", cwd=self.dir)
+        program = self.dir / "program"
+        slot, = [line.split()[0] for line in run("readelf", "-rW", program).stdout.splitlines() if " strcmp@" in line]
+        if run(program, slot, status=None).returncode == 77:
+            self.skipTest("userfaultfd is not permitted")
+        fathom("record", "-o", self.out, "-d", "2", "--", program, "go", slot, status=128 + signal.SIGTERM)
         self.assert_samples()
 
     def test_a_fifo_as_program_is_refused(self):

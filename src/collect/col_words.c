@@ -1,0 +1,105 @@
+/* col_words.c - see col_words.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_words.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+enum { WORDS_AT_ONCE = 256, MOST_SECONDS = 1, STACK_BYTES = 64 << 10 };
+
+/* A request, between the posts of ASKED and ANSWERED the thread's. */
+static struct request {
+    sem_t asked, answered;
+    pid_t pid;
+    size_t n;
+    uint64_t address[WORDS_AT_ONCE], word[WORDS_AT_ONCE];
+    ssize_t got;
+    int cause;
+} request;
+static enum { NOT_STARTED, READY, GIVEN_UP } state;
+
+static void *answer(void *with)
+{
+    struct request *r = with;
+    struct iovec from[WORDS_AT_ONCE];
+
+    for (;;) {
+        struct iovec to = { r->word, 0 };
+
+        while (sem_wait(&r->asked) < 0)
+            ;
+        to.iov_len = r->n * sizeof *r->word;
+        for (size_t i = 0; i < r->n; i++)
+            from[i] = (struct iovec){ (void *)(uintptr_t)r->address[i], sizeof *r->word };
+        r->got = process_vm_readv(r->pid, &to, 1, from, r->n, 0);
+        r->cause = errno;
+        sem_post(&r->answered);
+    }
+    return NULL;
+}
+
+/* The signals are for the main thread. */
+static bool start(void)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    pthread_t thread;
+    bool done;
+
+    sem_init(&request.asked, 0, 0);
+    sem_init(&request.answered, 0, 0);
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    done = pthread_create(&thread, &attr, answer, &request) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return done;
+}
+
+static bool ask(int64_t pid, const uint64_t *address, size_t n)
+{
+    struct timespec until;
+
+    if (state == NOT_STARTED)
+        state = start() ? READY : GIVEN_UP;
+    if (state == GIVEN_UP)
+        return false;
+    request.pid = (pid_t)pid;
+    request.n = n;
+    memcpy(request.address, address, n * sizeof *address);
+    sem_post(&request.asked);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += MOST_SECONDS;
+    while (sem_clockwait(&request.answered, CLOCK_MONOTONIC, &until) < 0)
+        if (errno != EINTR) {
+            state = GIVEN_UP; /* the request stays the thread's */
+            return false;
+        }
+    return true;
+}
+
+long col_words_read(int64_t pid, const uint64_t *address, size_t n, uint64_t *word)
+{
+    size_t done = 0;
+
+    while (done < n) {
+        size_t k = n - done < WORDS_AT_ONCE ? n - done : WORDS_AT_ONCE, got;
+
+        if (!ask(pid, address + done, k) || (request.got < 0 && request.cause != EFAULT))
+            return -1;
+        got = request.got > 0 ? (size_t)request.got / sizeof *word : 0;
+        memcpy(word + done, request.word, got * sizeof *word);
+        done += got;
+        if (got < k)
+            break;
+    }
+    return (long)done;
+}
