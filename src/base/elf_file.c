@@ -33,6 +33,14 @@ bool elf_file_bytes(struct elf_file *f, uint64_t offset, uint64_t n, void *to)
     return true;
 }
 
+const char *elf_file_name(const void *names, uint64_t size, uint64_t at, size_t most)
+{
+    const char *name = (const char *)names + (at < size ? at : 0);
+    uint64_t left = at < size ? size - at : 0;
+
+    return left && memchr(name, 0, left < most ? left : most) ? name : "";
+}
+
 static void read_notes(struct elf_file *f, const Elf64_Phdr *ph)
 {
     unsigned char bytes[MOST_NOTES];

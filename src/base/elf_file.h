@@ -50,6 +50,10 @@ bool elf_file_bytes(struct elf_file *f, uint64_t offset, uint64_t n, void *to);
 /* Section NUMBER, below f->n_sections; false when its header cannot be read. */
 bool elf_file_section(struct elf_file *f, unsigned number, struct elf_section *s);
 
+/* The name at AT of a table of SIZE bytes; "" if it does not end within the table and MOST bytes.
+ * Names can overlap, so that reading all of them takes the product of their number and length. */
+const char *elf_file_name(const void *names, uint64_t size, uint64_t at, size_t most);
+
 /* Virtual address of the byte at file OFFSET; OFFSET itself when no segment contains it. */
 uint64_t elf_file_address(const struct elf_file *f, uint64_t offset);
 

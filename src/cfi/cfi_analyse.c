@@ -18,6 +18,7 @@ enum {
     VERSION = 2,
     MOST_CODE = 16 << 20,     /* bytes analysed of one file */
     NAMED_FROM = 512,         /* bytes of code from which on symbols are worth reading */
+    MOST_NAME = 1024,         /* bytes of a symbol's name */
     MOST_NODES = 1 << 16,     /* instructions of one function */
     MOST_TRIES = 64,          /* of one function, each with one more call that does not return */
     MOST_TABLE = 1024,        /* entries of a jump table without a known bound */
@@ -220,13 +221,10 @@ static bool is_final(const char *name)
     return strncmp(name, "_ZSt", 4) == 0 && strstr(name, "__throw_"); /* std::__throw_... */
 }
 
-/* Name of symbol S in TABLE; "" when it has none. */
+/* Name of symbol S in TABLE; "" when it has none, or a long one. */
 static const char *symbol_name(const struct cfi_symbols *table, const Elf64_Sym *s)
 {
-    size_t left = s->st_name < table->names.size ? table->names.size - s->st_name : 0;
-    const char *name = (const char *)table->names.data + s->st_name;
-
-    return left && memchr(name, 0, left) ? name : "";
+    return elf_file_name(table->names.data, table->names.size, s->st_name, MOST_NAME);
 }
 
 static void add_symbols(struct analysis *a, const struct cfi_symbols *table)

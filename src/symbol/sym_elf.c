@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/elf_file.h"
 #include "base/hash.h"
 #include "symbol/sym_table.h"
 
-enum { TEXTS_MAX = 4, SYMBOLS_MAX = 64 << 20, CODE_SECTIONS_MAX = 64 };
+enum { TEXTS_MAX = 4, SYMBOLS_MAX = 64 << 20, CODE_SECTIONS_MAX = 64, MOST_NAME = 64 << 10 };
 
 struct elf_name {
     const char *plain, *linkage;
@@ -196,9 +197,7 @@ static const char *text_of(const struct elf_state *st, const struct sym_entry *e
 {
     const struct elf_text *t = &st->text[e->owner];
 
-    if (e->name >= t->size || !memchr(t->text + e->name, 0, t->size - e->name))
-        return "";
-    return t->text + e->name;
+    return elf_file_name(t->text, t->size, e->name, MOST_NAME);
 }
 
 /* Lower for more common spellings: "free" before "cfree@GLIBC_2.2.5" before "__libc_free". */

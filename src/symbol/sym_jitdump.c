@@ -214,7 +214,7 @@ static void *dump_open(struct sym_module *m)
     if (fd < 0)
         return NULL;
     st = mem_zalloc(sizeof *st);
-    if (!sym_jitmap_read(fd, &st->data) ||
+    if (!sym_jitmap_read(m, fd, &st->data) ||
         !sym_jitdump_parse(&st->dump, st->data.data, st->data.size)) {
         dump_close(st);
         return NULL;

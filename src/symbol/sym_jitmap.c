@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/map.h"
 #include "symbol/sym_locate.h"
 
 enum { MAP_MAX_BYTES = 512 << 20 };
@@ -61,19 +61,15 @@ void sym_jitmap_parse(struct sym_jitmap_list *list, const char *text, size_t siz
     }
 }
 
-bool sym_jitmap_read(int fd, struct map *text)
+bool sym_jitmap_read(struct sym_module *m, int fd, struct map *text)
 {
-    struct buf b = { 0 };
-    ssize_t got = 0;
+    struct err e = { 0 };
+    bool done = map_copy(text, fd, MAP_MAX_BYTES, &e) == 0;
 
-    do {
-        b.n += (size_t)got;
-        buf_reserve(&b, 1 << 16);
-        got = read(fd, b.data + b.n, b.cap - b.n);
-    } while (got > 0 && b.n < MAP_MAX_BYTES);
     close(fd);
-    *text = (struct map){ b.data, b.n, false };
-    return true;
+    if (!done)
+        sym_module_set_problem(m, "%s: %s", m->req.path, e.msg);
+    return done;
 }
 
 bool sym_jitmap_is_jit(const struct sym_module *m)
@@ -135,7 +131,7 @@ static bool open_text(struct sym_module *m, struct map *text)
         snprintf(path, sizeof path, "/tmp/perf-%lld.map", (long long)sym_jitmap_pid(m));
         fd = sym_locate_owned(m, "", path);
     }
-    return fd >= 0 && sym_jitmap_read(fd, text);
+    return fd >= 0 && sym_jitmap_read(m, fd, text);
 }
 
 static void jitmap_close(void *state)

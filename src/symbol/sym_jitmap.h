@@ -24,7 +24,8 @@ int64_t sym_jitmap_ns_pid(const struct sym_module *m);
 /* The pid of the process that M's code belongs to, from the request or from a path
  * .../perf-PID.map; or 0. */
 int64_t sym_jitmap_pid(const struct sym_module *m);
-/* Read all of FD and close it.  Not mapped, because the target may truncate the file. */
-bool sym_jitmap_read(int fd, struct map *text);
+/* Copy FD, because the target may truncate the file, and close it.  Holes take no memory.  False
+ * after sym_module_set_problem. */
+bool sym_jitmap_read(struct sym_module *m, int fd, struct map *text);
 
 #endif

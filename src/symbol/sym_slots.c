@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cursor.h"
 #include "base/hash.h"
 
 enum {
     SECTIONS_MAX = 1024,
     TABLE_MAX = 64 << 20, /* bytes of symbols, of their names and of relocations */
+    NAME_MAX_BYTES = 1024,
     SLOTS_MAX = 1 << 16,
     RESOLVERS_MAX = 4096,
     CODE_MAX = 4096, /* bytes of a resolver */
@@ -39,14 +39,11 @@ static bool get_symbol(const struct tables *t, uint64_t number, Elf64_Sym *y)
     return true;
 }
 
-/* Hash of the name of Y; 0 if it has none. */
+/* Hash of the name of Y; 0 if it has none, or a long one. */
 static uint64_t key_of(const struct tables *t, const Elf64_Sym *y)
 {
-    struct cursor c = cursor_of(t->names, t->names_size);
-    const char *name;
+    const char *name = elf_file_name(t->names, t->names_size, y->st_name, NAME_MAX_BYTES);
 
-    cur_skip(&c, y->st_name);
-    name = cur_cstr(&c);
     return *name ? hash_bytes(name, strlen(name)) : 0;
 }
 

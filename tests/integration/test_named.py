@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import stat
@@ -306,6 +307,14 @@ class Jit(Case):
             path.write_text(text)
             os.chmod(path, 0o644)
         self.assertIn("jit_hot", self.record(make))
+
+    def test_a_map_with_holes_takes_no_memory(self):
+        def make(path, text):
+            path.write_text(text)
+            os.chmod(path, 0o644)
+            os.truncate(path, 500 << 20)
+        self.assertIn("jit_hot", self.record(make))
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 300 << 10)
 
     def test_a_map_that_is_a_link_is_ignored(self):
         def make(path, text):

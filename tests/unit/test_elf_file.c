@@ -155,6 +155,19 @@ TEST(elf_file_takes_names_from_the_table_of_names_only)
     CHECK_STR(s.name, "");
 }
 
+TEST(elf_file_name_ends_within_the_table_and_the_limit)
+{
+    static const char names[] = { 0, 'a', 'b', 'c', 0, 'd' };
+
+    CHECK_STR(elf_file_name(names, sizeof names, 1, 4), "abc");
+    CHECK_STR(elf_file_name(names, sizeof names, 2, 3), "bc");
+    CHECK_STR(elf_file_name(names, sizeof names, 1, 3), "");
+    CHECK_STR(elf_file_name(names, sizeof names, 5, 9), "");
+    CHECK_STR(elf_file_name(names, sizeof names, 6, 9), "");
+    CHECK_STR(elf_file_name(names, sizeof names, UINT64_MAX, 9), "");
+    CHECK_STR(elf_file_name(NULL, 0, 0, 9), "");
+}
+
 TEST(elf_file_vdso_is_a_whole_elf_file)
 {
     size_t size;
