@@ -3,13 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_format.h"
 #include "zones/zone_rows.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void visit(const struct live_record *r, void *arg)
 {
     *(uint64_t *)arg += r->start + r->duration + r->node;
+}
+
+static void show(const uint8_t *data, size_t size)
+{
+    extern const struct format format_live;
+
+    fuzz_format(&format_live, data, size);
 }
 
 /* The region must be page-aligned, as in a mapping. */
@@ -32,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (r.n < 1000 && parts != r.all_ns)
             abort();
         zone_rows_free(&r);
+        show(copy, size);
     }
     free(copy);
     return sum == 42;

@@ -1,4 +1,4 @@
-/* fuzz_store.c - arbitrary bytes as a .fathom file: read, write, read again, dump.  Most changed
+/* fuzz_store.c - arbitrary bytes as a .fathom file: read, write, read again, show, dump.  Most changed
  * bytes fail a checksum, so the input is also tried with corrected checksums.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
@@ -7,11 +7,10 @@
 #include <zlib.h>
 
 #include "base/mem.h"
+#include "fuzz_format.h"
 #include "profile/profile.h"
 #include "store/store_chunk.h"
 #include "store/store_dump.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool x)
 {
@@ -47,6 +46,7 @@ static void try(const uint8_t *data, size_t size)
         /* The reader must not send anything to the model that the model refuses. */
         must(store_read(data, size, profile_sink(p), &d, NULL) == 0);
         write_again(p);
+        fuzz_views(p, data, size);
     }
     store_dump(data, size, &(struct store_dump_options){ .json = size & 1 }, &o, NULL);
     out_close(&o, NULL);
