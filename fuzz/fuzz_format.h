@@ -33,9 +33,10 @@ static inline void fuzz_write(const struct format *f, const struct profile *p)
     out_close(&o, NULL);
 }
 
-static inline void fuzz_print(const struct result *r)
+/* FIRST is RESULT_AS_JSON for a result that has no text. */
+static inline void fuzz_print(const struct result *r, enum result_form first)
 {
-    for (int form = RESULT_AS_TEXT; form <= RESULT_AS_CSV; form++) {
+    for (int form = (int)first; form <= RESULT_AS_CSV; form++) {
         struct out o = out_memory();
         struct term term = { .width = 80 };
 
@@ -65,7 +66,7 @@ static inline void fuzz_report(const struct profile *p, size_t which)
     q.rows = 1000;
     if (an_view_open(&v, p, NULL, AN_VIEW_KINDS, &e) == 0) {
         if (an_report_build(&r, &v, &q, &e) == 0)
-            fuzz_print(&r.result);
+            fuzz_print(&r.result, RESULT_AS_TEXT);
         an_report_release(&r);
     }
     an_view_release(&v);
@@ -82,7 +83,7 @@ static inline void fuzz_annotate(struct profile *p)
         result_init(&r);
         if (an_annotate_build(&a, p, &v, &q, NULL) == 0) {
             an_annotate_result(&a, &r);
-            fuzz_print(&r);
+            fuzz_print(&r, RESULT_AS_JSON);
         }
         an_annotate_release(&a);
         result_release(&r);

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (perfdata_import(&in, &nothing, profile_sink(p), &e) == 0 && p->sample.n < 10000 &&
         is_written(data, size))
-        fuzz_write_some(p, data, size);
+        fuzz_views(p, data, size);
     profile_free(p);
     return 0;
 }
