@@ -167,7 +167,10 @@ class HostileNames(HostileCase):
 
     def on_terminal(self, *args):
         """All that a command writes to a terminal."""
-        master, slave = pty.openpty()
+        try:
+            master, slave = pty.openpty()
+        except OSError as e:
+            self.skipTest(f"no pseudo-terminal: {e}")  # a root directory without /dev/pts
         p = subprocess.Popen([FATHOM, *args], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
                              env={**os.environ, "TERM": "xterm", "COLUMNS": "100"})
         os.close(slave)
