@@ -21,7 +21,7 @@ static void must(bool x)
 static void write_again(const struct profile *p)
 {
     struct out o = out_memory();
-    struct store_writer *w = store_writer_to(&o);
+    struct store_writer *w = store_writer_new(&o);
     struct sink *s = store_writer_sink(w);
     struct profile *q = profile_new();
     struct store_damage d = { 0 };

@@ -1,8 +1,10 @@
 /* cmd_record.c - record a command, running processes or the whole machine.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -56,6 +58,7 @@ static const struct record_args record_defaults = { .frequency = COL_DEFAULT_HZ 
 static const struct opts_table record_tables[] = { { record_options, 0 }, { 0 } };
 
 struct run { /* context of on_tick() */
+    struct out out;
     struct store_writer *writer;
     struct progress progress;
     uint64_t flushed_ns;
@@ -80,6 +83,18 @@ static void on_save(void *context)
     struct run *r = context;
 
     store_writer_flush(r->writer);
+}
+
+/* A write to a regular file does not wait for anybody. */
+static void on_patience(void *context, bool (*ready)(void *with, int fd), void *with)
+{
+    struct run *r = context;
+    struct stat st;
+
+    if (fstat(r->out.fd, &st) == 0 && S_ISREG(st.st_mode))
+        return;
+    r->out.ready = ready;
+    r->out.context = with;
 }
 
 struct ids { /* a list of -p or -t */
@@ -254,7 +269,7 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
     const char *path = a->output ? a->output : INPUT_DEFAULT;
     struct col_options o = { 0 };
     struct col_summary s = { 0 };
-    struct run r = { 0 };
+    struct run r = { .out = out_memory() };
     struct sink *sink;
     char *events = join_events(&a->events);
     struct output out = { .fd = -1, .at.folder = -1 };
@@ -266,19 +281,23 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
         goto out;
     if (open_output(&out, path, e) < 0)
         goto out;
-    r.writer = store_writer_new(out.fd);
+    r.out = output_profile(&out);
+    r.writer = store_writer_new(&r.out);
     sink = store_writer_sink(r.writer);
     progress_init(&r.progress, STDERR_FILENO);
     r.progress.on &= !a->quiet;
     o.tick = on_tick;
     o.save = on_save;
+    o.patience = on_patience;
     o.context = &r;
     rc = col_record(&o, sink, &s, e);
     progress_clear(&r.progress);
     undo = rc < 0;
     if (undo)
         goto out;
-    if (sink_end(sink, e) < 0) {
+    if (r.out.failed == ECANCELED) {
+        rc = err_set(e, ERR_SYSTEM, "%s: stopped while the reader of the pipe did not read", path);
+    } else if (sink_end(sink, e) < 0) {
         rc = err_wrap(e, "%s", path);
         undo = !store_writer_bytes(r.writer);
         if (out.path && !undo)
@@ -289,6 +308,7 @@ static int record_run(void *args, const struct opts_rest *rest, struct err *e)
     rc = rc < 0 ? rc : s.exit_status;
 out:
     store_writer_free(r.writer);
+    out_close(&r.out, NULL);
     output_end(&out, undo);
     free(events);
     return rc;

@@ -97,6 +97,11 @@ void output_end(struct output *o, bool undo)
     place_close(&o->at);
 }
 
+struct out output_profile(const struct output *o)
+{
+    return out_binary(o->fd);
+}
+
 static int write_as(const char *path, bool keep_old, const struct format *f,
                     const struct an_view *v, const struct export_options *opt, struct err *e)
 {

@@ -34,6 +34,7 @@ int output_close(struct output *o, bool good, struct err *e);
  * the old state. */
 int output_start(struct output *o, const char *path, struct err *e);
 void output_end(struct output *o, bool undo);
+struct out output_profile(const struct output *o); /* to write a .fathom file to it */
 
 /* Write V to PATH in format F. */
 int output_write(const char *path, const struct format *f, const struct an_view *v,

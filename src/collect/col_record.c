@@ -381,8 +381,11 @@ static void name_and_keep(struct col_session *s)
 static void save(struct col_session *s)
 {
     const struct col_options *o = s->options;
-    int again = col_target_let_end(&s->target);
+    int again;
 
+    if (o->patience)
+        o->patience(o->context, NULL, NULL);
+    again = col_target_let_end(&s->target);
     if (o->save)
         o->save(o->context);
     if (again)
@@ -430,6 +433,8 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
         col_probe(&s.events, o->levels, o->system_wide, o->graph == COL_GRAPH_LBR, &s.probe,
                   e) < 0)
         goto out;
+    if (o->patience)
+        o->patience(o->context, col_target_ready, &s.target);
     make_plan(&s);
     col_perf_init(&s.perf, &s.plan, &s.engine);
     if (open_all(&s, e) < 0)
@@ -448,6 +453,8 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
     finish(&s);
     rc = 0;
 out:
+    if (rc < 0 && o->patience)
+        o->patience(o->context, NULL, NULL);
     *sum = s.sum;
     release(&s);
     return rc;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "collect/col_proc.h"
 
 static const int stop_signals[COL_STOP_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
@@ -204,6 +205,23 @@ static void take_signals(struct col_target *t)
         if (s.ssi_signo != SIGINT || !t->pid || t->stops > 1 || s.ssi_code != SI_KERNEL)
             t->stop_now = true;
     }
+}
+
+bool col_target_ready(void *target, int fd)
+{
+    struct col_target *t = target;
+
+    while (t->stops < 2) {
+        struct pollfd p[] = { { .fd = fd, .events = POLLOUT },
+                              { .fd = t->signals, .events = POLLIN } };
+
+        if (poll(p, ARRAY_LEN(p), -1) < 0 && errno != EINTR)
+            return true;
+        if (p[0].revents)
+            return true;
+        take_signals(t);
+    }
+    return false;
 }
 
 static void note_end(struct col_target *t, int *fd)

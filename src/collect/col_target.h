@@ -55,6 +55,8 @@ int col_target_watch_thread(struct col_target *t, int64_t tid, struct err *e);
 /* Process signals and ends of processes and threads.  Returns true when there is nothing more to
  * record. */
 bool col_target_done(struct col_target *t);
+/* Wait until FD can be written.  False: a second stop signal came first.  A struct out calls it. */
+bool col_target_ready(void *target, int fd);
 /* From now on the second stop signal ends this process, counting those of the recording: names are
  * looked up next, in files that others can make slow.  Returns a second Ctrl-C that came before,
  * for the caller to raise once everything is written, or 0. */

@@ -55,6 +55,10 @@ struct col_options { /* {0} plus a command, pids, tids or system_wide is valid *
     /* Called when all events are in the sink, before names are looked up: write them to disk.  From
      * then on a second Ctrl-C, counting those before, ends the process. */
     void (*save)(void *context);
+    /* Called with a function for struct out (text/out.h) before anything is written, and with NULL
+     * before save().  While the reader of a pipe is slow, the function handles stop signals; after
+     * the second it gives up. */
+    void (*patience)(void *context, bool (*ready)(void *with, int fd), void *with);
     void *context;
 };
 

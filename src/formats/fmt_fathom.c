@@ -16,7 +16,7 @@ static int write_file(const struct an_view *v, const struct export_options *o, s
                       struct err *e)
 {
     const struct profile *p = v->profile;
-    struct store_writer *w = store_writer_to(out);
+    struct store_writer *w = store_writer_new(out);
     struct sink *s = store_writer_sink(w);
     int rc;
 

@@ -16,9 +16,8 @@
 #include "text/out.h"
 
 struct store_writer;
-/* Return a writer to FD, which may be a pipe.  The caller closes FD. */
-struct store_writer *store_writer_new(int fd);
-struct store_writer *store_writer_to(struct out *out); /* write to OUT */
+/* Write to OUT, a binary one that remains the caller's. */
+struct store_writer *store_writer_new(struct out *out);
 struct sink *store_writer_sink(struct store_writer *w);
 /* Write all buffered records as chunks.  The recorder calls this about once a second. */
 void store_writer_flush(struct store_writer *w);

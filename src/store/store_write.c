@@ -30,7 +30,7 @@ struct table { /* buffered records of one type */
 
 struct store_writer {
     struct sink sink;
-    struct out *out, own; /* out is &own, or the caller's */
+    struct out *out;
     struct table table[STORE_TYPES];
     size_t buffered; /* bytes, approximately */
     uint64_t raw_total;
@@ -313,20 +313,11 @@ static int write_end(struct sink *s, struct err *e)
     return 0;
 }
 
-struct store_writer *store_writer_new(int fd)
-{
-    struct store_writer *w = store_writer_to(NULL);
-
-    w->own.fd = fd;
-    return w;
-}
-
-struct store_writer *store_writer_to(struct out *out)
+struct store_writer *store_writer_new(struct out *out)
 {
     struct store_writer *w = mem_zalloc(sizeof *w);
 
-    w->own = out_binary(-1);
-    w->out = out ? out : &w->own;
+    w->out = out;
     w->before = w->out->written + w->out->buf.n;
     w->zstd = ZSTD_createCCtx();
     if (!w->zstd)
@@ -379,7 +370,6 @@ void store_writer_free(struct store_writer *w)
         }
     buf_release(&w->raw);
     buf_release(&w->packed);
-    out_close(&w->own, NULL);
     ZSTD_freeCCtx(w->zstd);
     free(w);
 }

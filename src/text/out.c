@@ -2,6 +2,7 @@
 #include "text/out.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,25 @@ static void clean_end(struct out *o)
     o->clean = o->buf.n;
 }
 
+/* Write in pieces that do not block once ready() has returned true. */
+static int write_when_ready(const struct out *o, const unsigned char *p, size_t n)
+{
+    for (size_t done = 0; done < n; done += PIPE_BUF) {
+        if (!o->ready(o->context, o->fd)) {
+            errno = ECANCELED;
+            return -1;
+        }
+        if (save_write(o->fd, p + done, n - done < PIPE_BUF ? n - done : PIPE_BUF) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int write_bytes(const struct out *o, const unsigned char *p, size_t n)
+{
+    return o->ready ? write_when_ready(o, p, n) : save_write(o->fd, p, n);
+}
+
 static void write_clean(struct out *o)
 {
     size_t n = o->clean;
@@ -50,7 +70,7 @@ static void write_clean(struct out *o)
         o->full = (o->limit && o->written + n > o->limit);
     if (o->full)
         o->failed = EFBIG;
-    if (!o->failed && save_write(o->fd, o->buf.data, n) < 0)
+    if (!o->failed && write_bytes(o, o->buf.data, n) < 0)
         o->failed = errno;
     else if (!o->failed)
         o->written += n;

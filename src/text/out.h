@@ -23,6 +23,10 @@ struct out {
     uint64_t written;
     uint64_t limit;  /* write at most so many bytes and fail with EFBIG; 0: no limit */
     bool full;       /* the limit was reached */
+    /* Called before each write to a pipe, if set: wait until FD takes PIPE_BUF bytes.  False gives
+     * up: the write fails with ECANCELED. */
+    bool (*ready)(void *context, int fd);
+    void *context;
 };
 
 /* Start from out_fd(FD), out_binary(FD) or out_memory(); end with out_close, which flushes and

@@ -404,6 +404,58 @@ sys.stdin.readline()
             self.assertEqual(p.wait(SECONDS), 128 + number)
             self.assertEqual(Recording(self.out).meta["exit_status"], str(128 + number))
 
+    def full_pipe(self):
+        """A pipe that nobody reads and that takes no byte."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        self.addCleanup(os.close, writer)
+        os.set_blocking(writer, False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(writer, bytes(4096))
+        os.set_blocking(writer, True)
+        return reader, writer
+
+    def start_on_pipe(self, pipe):
+        p = subprocess.Popen([FATHOM, "record", "-o", "-", "--", "sleep", "100000"], stdin=subprocess.DEVNULL,
+                             stdout=pipe, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(self.end, p)
+        return p, self.child_of(p.pid)
+
+    def has_ended(self, pid):
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+    def test_the_second_signal_ends_a_recorder_whose_output_nobody_reads(self):
+        _, pipe = self.full_pipe()
+        p, child = self.start_on_pipe(pipe)
+        p.terminate()
+        self.until(lambda: self.has_ended(child), "the first signal to reach the command")
+        self.assertIsNone(p.poll())
+        p.terminate()
+        _, errors = p.communicate(timeout=SECONDS)
+        self.assertEqual(p.returncode, 1, errors)
+        self.assertIn("the reader of the pipe did not read", errors)
+
+    def test_one_signal_leaves_a_complete_profile_to_a_slow_reader(self):
+        reader, pipe = self.full_pipe()
+        p, child = self.start_on_pipe(pipe)
+        p.terminate()
+        self.until(lambda: self.has_ended(child), "the first signal to reach the command")
+        left = os.dup(reader)
+        os.set_blocking(left, False)
+        data = bytearray()
+        while True:
+            ended = p.poll() is not None
+            try:
+                data += os.read(left, 1 << 16)
+            except BlockingIOError:
+                if ended:
+                    break
+                time.sleep(0.01)
+        os.close(left)
+        self.out.write_bytes(bytes(data[data.index(b"FATHOM"):]))
+        self.assertEqual(Recording(self.out).meta["exit_status"], str(128 + signal.SIGTERM))
+
     def samples_on_disk(self):
         """The number of samples in complete chunks of the file so far."""
         if not self.out.exists() or self.out.stat().st_size <= 8:

@@ -632,7 +632,8 @@ static void dump(const char *path, struct buf *text)
 static void record_rings(const struct pb *b, const char *path, uint64_t stop_ns)
 {
     FILE *f = fopen(path, "w");
-    struct store_writer *w = store_writer_new(fileno(f));
+    struct out out = out_binary(fileno(f));
+    struct store_writer *w = store_writer_new(&out);
     struct sym_resolve names;
     struct err e = { 0 };
     struct run r;
@@ -659,6 +660,7 @@ static void record_rings(const struct pb *b, const char *path, uint64_t stop_ns)
     CHECK_EQ(sink_end(r.in.out, &e), 0);
     release(&r);
     store_writer_free(w);
+    CHECK_EQ(out_close(&out, &e), 0);
     fclose(f);
 }
 
@@ -668,7 +670,8 @@ static void import_file(const struct pb *b, const char *path)
     struct err e = { 0 };
     struct import_input in = { .path = "x.data" };
     FILE *f = fopen(path, "w");
-    struct store_writer *w = store_writer_new(fileno(f));
+    struct out out = out_binary(fileno(f));
+    struct store_writer *w = store_writer_new(&out);
 
     pb_perfdata(b, &file);
     in.data = file.data;
@@ -677,6 +680,7 @@ static void import_file(const struct pb *b, const char *path)
     CHECK_STR(format_recognize(&in)->name, "perf.data");
     CHECK_EQ(format_recognize(&in)->import(&in, store_writer_sink(w), &e), 0);
     store_writer_free(w);
+    CHECK_EQ(out_close(&out, &e), 0);
     buf_release(&file);
     fclose(f);
 }

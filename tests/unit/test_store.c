@@ -30,7 +30,8 @@ static struct buf sample_file(uint32_t n, bool finish)
 {
     char path[300];
     int fd = fresh_file(path, sizeof path);
-    struct store_writer *w = store_writer_new(fd);
+    struct out out = out_binary(fd);
+    struct store_writer *w = store_writer_new(&out);
     struct sink *s = store_writer_sink(w);
     struct err e = { 0 };
     struct map m = { 0 };
@@ -281,7 +282,7 @@ TEST(store_uses_at_most_eight_bytes_per_sample)
 {
     enum { SAMPLES = 20000, FIXED = 32 << 10 };
     struct out o = out_memory();
-    struct store_writer *w = store_writer_to(&o);
+    struct store_writer *w = store_writer_new(&o);
     struct sink *s = store_writer_sink(w);
     struct err e = { 0 };
 
@@ -297,7 +298,7 @@ TEST(store_reads_back_millions_of_records)
 {
     enum { STRINGS = 300000, STACKS = 2000000 };
     struct out o = out_memory();
-    struct store_writer *w = store_writer_to(&o);
+    struct store_writer *w = store_writer_new(&o);
     struct sink *s = store_writer_sink(w);
     struct profile *p;
     struct store_damage d;
@@ -565,7 +566,7 @@ TEST(store_keeps_a_whole_build_id_and_counts_its_own_bytes)
 
     memset(m.build_id, 0xab, sizeof m.build_id);
     out_str(&o, "before");
-    w = store_writer_to(&o);
+    w = store_writer_new(&o);
     sink_module(store_writer_sink(w), &m);
     sink_module(store_writer_sink(w), &shorter);
     CHECK_EQ(sink_end(store_writer_sink(w), &e), 0);
@@ -598,7 +599,7 @@ static const char *dump(struct out *file, const char *only, bool json)
 TEST(store_dump_quotes_texts_and_keeps_all_digits)
 {
     struct out file = out_memory();
-    struct store_writer *w = store_writer_to(&file);
+    struct store_writer *w = store_writer_new(&file);
     struct err e = { 0 };
 
     sink_meta(store_writer_sink(w), "clock", "monotonic");
@@ -629,7 +630,8 @@ TEST(store_refuses_a_newer_major_version)
 
 TEST(store_reports_write_errors)
 {
-    struct store_writer *w = store_writer_new(open("/dev/full", O_WRONLY));
+    struct out full = out_binary(open("/dev/full", O_WRONLY));
+    struct store_writer *w = store_writer_new(&full);
     struct sink *s = store_writer_sink(w);
     struct err e = { 0 };
 
@@ -637,4 +639,5 @@ TEST(store_reports_write_errors)
     CHECK_EQ(sink_end(s, &e), -1);
     CHECK_EQ(e.code, ERR_SYSTEM);
     store_writer_free(w);
+    CHECK_EQ(out_close(&full, &e), -1);
 }

@@ -53,7 +53,7 @@ static void write_round(struct sink *s, uint32_t r, bool early)
 static struct out three_rounds(bool early)
 {
     struct out o = out_memory();
-    struct store_writer *w = store_writer_to(&o);
+    struct store_writer *w = store_writer_new(&o);
     struct err e = { 0 };
 
     for (uint32_t r = 1; r <= ROUNDS; r++) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -218,6 +219,43 @@ TEST(out_keeps_the_first_failure)
     out_str(&o, "text");
     CHECK_EQ(out_close(&o, &e), -1);
     CHECK_EQ(e.sys, ENOSPC);
+}
+
+struct patience {
+    int calls, most;
+};
+
+static bool is_ready(void *context, int fd)
+{
+    struct patience *p = context;
+
+    (void)fd;
+    return ++p->calls <= p->most;
+}
+
+TEST(out_writes_to_a_pipe_only_what_it_takes_at_once)
+{
+    struct patience p = { .most = 3 };
+    char text[2 * PIPE_BUF + 1];
+    struct err e = { 0 };
+    struct out o;
+    int fd[2];
+
+    CHECK_EQ(pipe(fd), 0);
+    memset(text, 'x', sizeof text);
+    o = out_fd(fd[1]);
+    o.ready = is_ready;
+    o.context = &p;
+    out_add(&o, text, sizeof text);
+    out_flush(&o);
+    CHECK_EQ(p.calls, 3);
+    CHECK_EQ(read(fd[0], text, sizeof text), sizeof text);
+    out_str(&o, "more");
+    CHECK_EQ(out_close(&o, &e), -1);
+    CHECK_EQ(e.sys, ECANCELED);
+    CHECK_EQ(p.calls, 4);
+    close(fd[0]);
+    close(fd[1]);
 }
 
 TEST(out_numbers_have_all_their_digits)
