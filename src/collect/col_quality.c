@@ -143,6 +143,12 @@ static uint64_t user_ns(const struct col_session *s)
     return waited_for_all && !s->options->no_children ? s->target.user_ns : 0;
 }
 
+/* The rusage of the command is complete: no other process was recorded. */
+static bool was_alone(const struct col_session *s)
+{
+    return s->target.cpu_ns && s->engine.processes.process.n == 1;
+}
+
 void col_quality_cpu(struct col_session *s)
 {
     uint64_t sampled = s->engine.attrs.v.v[0]->weight, waited = s->target.cpu_ns, all;
@@ -150,9 +156,14 @@ void col_quality_cpu(struct col_session *s)
     s->cpu_ns = s->counted_ns;
     if (!s->counted_ns)
         return;
-    /* The events miss the first and the last microseconds of a thread. */
-    if (waited > s->cpu_ns && !s->options->no_children && !s->plan.delayed)
-        s->cpu_ns = waited;
+    if (!s->options->no_children && !s->plan.delayed) {
+        /* Timers run on while a hypervisor stops the CPU; the rusage excludes that time. */
+        if (was_alone(s))
+            s->counted_ns = s->cpu_ns = waited;
+        /* The events miss the first and the last microseconds of a thread. */
+        else if (waited > s->cpu_ns)
+            s->cpu_ns = waited;
+    }
     if (samples_all(s)) {
         s->knows_unsampled = true;
         s->unsampled_ns = s->cpu_ns > sampled ? s->cpu_ns - sampled : 0;

@@ -746,6 +746,46 @@ TEST(col_quality_measures_the_rate_over_the_time_on_a_cpu)
     vec_release(&s.events);
 }
 
+TEST(col_quality_takes_the_time_of_a_single_process_from_its_rusage)
+{
+    struct col_options options = { .no_children = true };
+    struct col_event clock_event = { .is_clock = true };
+    struct col_session s = { .options = &options, .probe.rung = &col_rungs[0] };
+    struct sink nothing = { 0 };
+
+    vec_push(&s.events, clock_event);
+    intern_init(&s.in, &nothing);
+    perf_engine_init(&s.engine, &s.in, &perf_host_none);
+    perf_engine_attr(&s.engine, &(struct perf_attr){ .is_clock = true, .samples = 1500,
+                                                     .weight = 1500000000 });
+    s.plan.frequency_hz = 1000;
+    s.counted_ns = 2000000000; /* a quarter of it was stolen by the hypervisor */
+    s.target.cpu_ns = 1510000000;
+    perf_process_thread(&s.engine.processes, 7, 7);
+    col_quality_cpu(&s); /* the rusage may include children that were not recorded */
+    CHECK_EQ(s.unsampled_ns, 500000000);
+    options.no_children = false;
+    perf_process_thread(&s.engine.processes, 8, 8);
+    col_quality_cpu(&s); /* nobody may have waited for the other process */
+    CHECK_EQ(s.unsampled_ns, 500000000);
+    perf_engine_release(&s.engine);
+    intern_release(&s.in);
+
+    intern_init(&s.in, &nothing);
+    perf_engine_init(&s.engine, &s.in, &perf_host_none);
+    perf_engine_attr(&s.engine, &(struct perf_attr){ .is_clock = true, .samples = 1500,
+                                                     .weight = 1500000000 });
+    perf_process_thread(&s.engine.processes, 7, 7);
+    col_quality_cpu(&s);
+    CHECK_EQ(s.unsampled_ns, 10000000);
+    CHECK_EQ(s.cpu_ns, 1510000000);
+    col_quality_summary(&s);
+    CHECK(s.sum.rate_achieved > 990);
+    perf_engine_release(&s.engine);
+    intern_release(&s.in);
+    vec_release(&s.events);
+}
+
 TEST(col_quality_describes_the_target_the_levels_and_the_copies)
 {
     char *command[] = { "prog", "-x", NULL };
