@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "symbol/symbolizer.h"
@@ -36,12 +37,15 @@ static uint64_t place(const struct sym_image *im, uint64_t i)
 
 int main(int argc, char **argv)
 {
+    char self[4096] = "";
     struct sym_module *m;
     uint64_t t0, t1, t2, found = 0, inlined = 0, by[8] = { 0 };
     const struct sym_line *c;
 
     t0 = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    m = sym_module_open(&(struct sym_request){ .path = argc > 1 ? argv[1] : "/proc/self/exe" });
+    if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) /* links of /proc are not followed */
+        return 1;
+    m = sym_module_open(&(struct sym_request){ .path = argc > 1 ? argv[1] : self });
     for (int i = 2; i < argc; i++)
         show(m, strtoull(argv[i], NULL, 16));
     if (argc <= 2 && sym_module_file(m)) {
@@ -67,5 +71,5 @@ int main(int argc, char **argv)
     t2 = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     printf(" (%.1f ms)\n", (double)(t2 - t1) / 1e6);
     sym_module_close(m);
-    return 0;
+    return argc <= 2 && !found;
 }
