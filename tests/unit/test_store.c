@@ -48,6 +48,7 @@ static struct buf sample_file(uint32_t n, bool finish)
         store_writer_flush(w);
     CHECK_EQ(lseek(fd, 0, SEEK_END), store_writer_bytes(w));
     store_writer_free(w);
+    CHECK_EQ(out_close(&out, &e), 0);
     CHECK_EQ(map_open(&m, path, &e), 0);
     buf_add(&b, m.data, m.size);
     map_close(&m);
