@@ -80,16 +80,20 @@ static void write_samples(struct perf_processes *p, const struct perf_unsampled 
                           const struct part *part)
 {
     uint32_t stack = note_stack(p->in);
+    double upto = 0;
+    uint64_t written = 0;
 
     for (size_t i = 0; i < p->thread.n; i++) {
         struct perf_thread *t = p->thread.v[i];
-        uint64_t end = t->info.end_ns ? t->info.end_ns : u->stop_ns;
-        uint64_t ns = sat_u64_of(part[i].ns + 0.5);
-        struct sample s = { .stack = stack, .metric = u->metric, .cpu = -1,
-                            .weight = sat_of_u64(ns) };
+        uint64_t end = t->info.end_ns ? t->info.end_ns : u->stop_ns, ns;
+        struct sample s = { .stack = stack, .metric = u->metric, .cpu = -1 };
 
+        upto += part[i].ns;
+        ns = sat_u64_of(upto + 0.5) - written; /* rounding each alone would change the sum */
+        s.weight = sat_of_u64(ns);
         if (!ns)
             continue;
+        written += ns;
         s.thread = perf_process_use(p, t, end);
         sample_ends_at(&s, end, ns);
         sink_sample(p->in->out, &s);

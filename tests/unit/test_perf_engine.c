@@ -137,6 +137,19 @@ TEST(perf_engine_misses_no_time_in_a_thread_with_samples_for_all_its_life)
     finish(&r);
 }
 
+TEST(perf_engine_divides_missing_time_without_changing_its_sum)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    for (uint32_t tid = 11; tid <= 16; tid++)
+        thread_lives(&r, tid, 10000000, 12000000);
+    CHECK_STR(unsampled(&r, 5100009, 30000000),
+              "10 728573\n11 728572\n12 728573\n13 728573\n14 728573\n15 728572\n16 728573\n");
+    finish(&r);
+}
+
 TEST(perf_engine_gives_short_threads_what_they_lived_and_the_rest_to_their_parent)
 {
     struct run r;
