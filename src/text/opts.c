@@ -57,7 +57,7 @@ static int set_number(const struct option *o, void *at, const char *value, struc
     char *end;
     double x = strtod(value, &end);
 
-    if (end == value || !(x >= 0) || x > 1e18)
+    if (end == value || !(x >= 0))
         return bad_value(o, value, e);
     if (o->type == OPT_U64 && *end && strchr("kKMG", *end)) {
         x *= *end == 'M' ? 1e6 : *end == 'G' ? 1e9 : 1e3;
@@ -71,7 +71,11 @@ static int set_number(const struct option *o, void *at, const char *value, struc
     } else if (o->type == OPT_DOUBLE && *end == '%') {
         end++;
     }
-    if (*end || (o->type == OPT_U64 && x != (double)(uint64_t)x))
+    if (*end)
+        return bad_value(o, value, e);
+    if (x > (o->type == OPT_SECONDS ? 1e9 : 1e18)) /* so that nanoseconds fit in 64 bits */
+        return err_set(e, ERR_USAGE, "--%s: \"%s\" is too large", o->name, value);
+    if (o->type == OPT_U64 && x != (double)(uint64_t)x)
         return bad_value(o, value, e);
     if (o->type == OPT_U64)
         *(uint64_t *)at = (uint64_t)x;

@@ -152,6 +152,19 @@ TEST(opts_refuse_invalid_values)
     check_refused(many, "--only");
 }
 
+TEST(opts_refuse_numbers_that_do_not_fit_in_64_bits)
+{
+    check_refused("--count 1e10G", "--count: \"1e10G\" is too large");
+    check_refused("--count inf", "too large");
+    check_refused("--count nan", "not a whole number");
+    check_refused("--wait 1e8m", "too large"); /* in nanoseconds */
+    check_refused("--wait 1e10", "too large");
+    check_refused("--wait nan", "not a time in seconds");
+    check_refused("--share 1e300", "too large");
+    CHECK_EQ(count("1e9G"), 1000000000000000000);
+    CHECK(seconds("1e9") == 1e9);
+}
+
 TEST(opts_accept_unambiguous_abbreviations)
 {
     struct parsed *p = parse("--na me --gr --sha 1", 0);
