@@ -113,11 +113,10 @@ static void print_not_walked(const struct profile *p, struct out *o)
     struct line l = { o, false };
     double n = quality(p, "not_walked");
 
-    if (n <= 0)
-        return;
-    add_item(&l, "note: %s stack%s not walked: no unwind information in %s",
-             human_count((int64_t)n).s, n == 1 ? "" : "s",
-             profile_meta(p, "quality.not_walked_in"));
+    if (n > 0)
+        add_item(&l, "note: %s stack%s not walked: no unwind information in %s",
+                 human_count(sat_of(n)).s, n == 1 ? "" : "s",
+                 profile_meta(p, "quality.not_walked_in"));
     end_line(&l);
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "profile/profile.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +63,7 @@ double profile_meta_number(const struct profile *p, const char *key, double othe
     char *end;
     double x = strtod(text, &end);
 
-    return end == text ? otherwise : x;
+    return end == text || !isfinite(x) ? otherwise : x;
 }
 
 struct sample profile_sample(const struct profile *p, size_t i)

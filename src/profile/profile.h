@@ -97,6 +97,7 @@ void profile_keep_samples(struct profile *p, size_t n);
 const char *profile_string(const struct profile *p, uint32_t id);   /* "" for 0 */
 const char *profile_meta(const struct profile *p, const char *key); /* "" when absent */
 struct profile_meta *profile_find_meta(const struct profile *p, const char *key); /* or NULL */
+/* A finite number, OTHERWISE when absent. */
 double profile_meta_number(const struct profile *p, const char *key, double otherwise);
 /* Start of the recording in the clock of its samples; 0 when it has no times. */
 uint64_t profile_start_ns(const struct profile *p);

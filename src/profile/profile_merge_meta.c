@@ -75,7 +75,7 @@ static const char *value_of(const struct merge_meta *m, size_t i, const char *ke
 
 static void put_number(const struct merge_meta *m, const char *key, double x, int decimals)
 {
-    char text[64];
+    char text[384]; /* for any number */
 
     snprintf(text, sizeof text, "%.*f", decimals, x);
     sink_meta(m->out, key, text);

@@ -526,6 +526,37 @@ TEST(an_quality_divides_by_the_right_totals)
     free(said);
 }
 
+/* Each key once with each value; undefined conversions end the test in the build with sanitizers. */
+TEST(an_quality_takes_numbers_of_any_size)
+{
+    static const char *const keys[] = {
+        "quality.samples", "quality.lost", "quality.stacks", "quality.complete",
+        "quality.truncated", "quality.joined", "quality.unreadable", "quality.not_walked",
+        "quality.throttled", "quality.threads_missed", "quality.unsampled_ns",
+        "quality.target_cpu_ns", "quality.recorder_cpu_ns", "rate_asked", "rate_achieved",
+    };
+    static const char *const values[] = { "nan", "inf", "-inf", "1e300", "-1e300", "1e19" };
+
+    for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+        const char *meta[ARRAY_LEN(keys) + 1][2] = { { NULL } };
+        bool is_large = strncmp(values[v], "1e", 2) == 0;
+        char *text;
+
+        for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+            meta[k][0] = keys[k];
+            meta[k][1] = values[v];
+        }
+        text = quality_of(meta);
+        CHECK(!strstr(text, "-9,223,372,036,854,775,808"));
+        CHECK_EQ(strstr(text, "9,223,372,036,854,775,807 samples") != NULL, is_large);
+        CHECK_EQ(strstr(text, "9,223,372,036,854,775,807 lost") != NULL, is_large);
+        CHECK_EQ(strstr(text, "9,223,372,036,854,775,807 truncated") != NULL, is_large);
+        CHECK_EQ(strstr(text, "9,223,372,036,854,775,807 stacks not walked") != NULL, is_large);
+        CHECK_EQ(strstr(text, "9,223,372,036,854,775,807 threads") != NULL, is_large);
+        free(text);
+    }
+}
+
 TEST(an_source_takes_a_name_with_its_parameters)
 {
     struct profile *p = build_profile("app/main main;run(int) 5\napp/main main;runner 9\n"

@@ -62,6 +62,40 @@ static uint64_t limit_of(struct cursor mapping)
     return limit;
 }
 
+/* The only field FIELD of the profile. */
+static struct pb_reader field_of(struct buf *plain, uint32_t field)
+{
+    struct pb_reader r = pb_reader_of(cursor_of(plain->data, plain->n));
+
+    while (pb_next(&r))
+        if (r.field == field)
+            return r;
+    return (struct pb_reader){ 0 };
+}
+
+TEST(export_pprof_takes_a_duration_of_any_size)
+{
+    static const struct {
+        const char *duration_ns;
+        uint64_t written;
+    } cases[] = { { "1e300", UINT64_MAX }, { "1e19", 10000000000000000000u }, { "1.5", 1 },
+                  { "-1e300", 0 }, { "nan", 0 }, { "inf", 0 } };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct profile *p = build_profile("t main 7\n");
+        struct buf packed, plain = { 0 };
+        bool cut;
+
+        sink_meta(profile_sink(p), "duration_ns", cases[i].duration_ns);
+        packed = written(&format_pprof, p);
+        CHECK_EQ(unwrap(packed.data, packed.n, &plain, &cut, NULL), 0);
+        CHECK_EQ(field_of(&plain, PPROF_DURATION).value, cases[i].written);
+        buf_release(&packed);
+        buf_release(&plain);
+        profile_free(p);
+    }
+}
+
 TEST(export_pprof_mappings_end_behind_their_last_address)
 {
     struct profile *p = with_addresses();

@@ -541,6 +541,25 @@ TEST(merge_adds_counts_and_lists_facts_that_differ)
     profile_free(m);
 }
 
+TEST(merge_takes_numbers_of_any_size)
+{
+    static const char *const one[][2] = {
+        { "quality.samples", "1e300" }, { "quality.lost", "nan" }, { "quality.ring_bytes", "inf" },
+        { "rate_achieved", "1e-300" }, { "start_ns", "1" }, { "duration_ns", "1e300" }, { 0 } };
+    static const char *const two[][2] = {
+        { "quality.samples", "-1e300" }, { "quality.lost", "4" }, { "quality.ring_bytes", "1e20" },
+        { "rate_achieved", "1e300" }, { "start_ns", "1" }, { "duration_ns", "-1e300" }, { 0 } };
+    struct profile *m = merge_two(with_facts(one), with_facts(two)), *twice;
+
+    CHECK_STR(profile_meta(m, "quality.samples"), "0");
+    CHECK_STR(profile_meta(m, "quality.lost"), "4");
+    CHECK_STR(profile_meta(m, "quality.ring_bytes"), "100000000000000000000");
+    profile_free(m);
+    twice = merge_two(with_facts(one), with_facts(one));
+    CHECK(profile_meta_number(twice, "quality.samples", 0) == 2e300);
+    profile_free(twice);
+}
+
 TEST(merge_lists_the_first_eight_values_of_a_fact)
 {
     enum { PARTS = 10 };

@@ -272,6 +272,10 @@ TEST(profile_meta_numbers_fall_back)
     CHECK(profile_meta_number(p, "n", -1) == 13); /* the last value wins */
     CHECK(profile_meta_number(p, "text", -1) == -1);
     CHECK(profile_meta_number(p, "none", -1) == -1);
+    sink_meta(profile_sink(p), "n", "nan");
+    CHECK(profile_meta_number(p, "n", -1) == -1);
+    sink_meta(profile_sink(p), "n", "-1e999");
+    CHECK(profile_meta_number(p, "n", -1) == -1);
     CHECK_EQ(p->meta.n, 2);
     profile_free(p);
 }
