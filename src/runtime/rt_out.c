@@ -120,7 +120,7 @@ void rt_out_number(struct rt_out *o, double x)
 {
     if (x != x || x > 1e300 || x < -1e300)
         rt_out_str(o, "null");
-    else if (x == (double)(int64_t)x && x < 1e15 && x > -1e15)
+    else if (x < 1e15 && x > -1e15 && x == (double)(int64_t)x)
         rt_out_printf(o, "%lld", (long long)x);
     else
         rt_out_printf(o, "%.10g", x);
