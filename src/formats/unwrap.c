@@ -8,8 +8,7 @@
 #include "base/mem.h"
 #include "profile/limits.h"
 
-enum { STEP = 1 << 16, MAX_RATIO = 400 };
-static const size_t always_fine = 64u << 20;
+enum { STEP = 1 << 16, MAX_RATIO = 400, ALWAYS_FINE = 64 << 20 };
 
 static bool is_gzip(const unsigned char *p, size_t n)
 {
@@ -26,10 +25,17 @@ bool unwrap_needed(const unsigned char *data, size_t size)
     return is_gzip(data, size) || is_zstd(data, size);
 }
 
+uint64_t unwrap_limit(uint64_t size)
+{
+    uint64_t most = MAX_RATIO * size;
+
+    most = most < size + LIMIT_UNPACKED ? most : size + LIMIT_UNPACKED;
+    return most > ALWAYS_FINE ? most : ALWAYS_FINE;
+}
+
 static int check_growth(size_t size, size_t unpacked, struct err *e)
 {
-    if (unpacked <= always_fine ||
-        (unpacked / MAX_RATIO <= size && unpacked - size <= LIMIT_UNPACKED))
+    if (unpacked <= unwrap_limit(size))
         return 0;
     return err_set(e, ERR_LIMIT, "%zu compressed bytes expand to more than %zu",
                    size, unpacked);
@@ -72,20 +78,20 @@ static int unwrap_zstd(const unsigned char *data, size_t size, struct buf *out, 
     ZSTD_DCtx *ctx = ZSTD_createDCtx();
     ZSTD_inBuffer in = { data, size, 0 };
     size_t rc = 1;
-    bool stuck = false;
+    bool done = false;
 
-    while (ctx && !stuck && !ZSTD_isError(rc) && check_growth(size, out->n, e) == 0) {
+    while (ctx && !done && !ZSTD_isError(rc) && check_growth(size, out->n, e) == 0) {
         ZSTD_outBuffer to;
 
         buf_reserve(out, STEP);
         to = (ZSTD_outBuffer){ out->data + out->n, STEP, 0 };
         rc = ZSTD_decompressStream(ctx, &to, &in);
         out->n += to.pos;
-        stuck = in.pos == in.size && to.pos < to.size;
+        done = in.pos == in.size && (rc == 0 || to.pos < to.size);
     }
     ZSTD_freeDCtx(ctx);
     *cut = rc != 0;
-    if (stuck && !ZSTD_isError(rc))
+    if (done && !ZSTD_isError(rc))
         return 0;
     return err_set(e, ERR_FORMAT, "the zstd data is damaged");
 }

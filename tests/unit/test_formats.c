@@ -1,9 +1,12 @@
 /* test_formats.c - low-level readers of the importers.  SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "formats/gzip.h"
 #include "formats/marshal.h"
 #include "formats/protobuf.h"
 #include "formats/textscan.h"
 #include "formats/timeline.h"
 #include "formats/unwrap.h"
+#include "profile/limits.h"
 #include "test.h"
 
 #include <zstd.h>
@@ -130,6 +133,55 @@ TEST(unwrap_restores_the_packed_bytes)
     CHECK_EQ(unwrap(packed, n - 3, &out, &cut, &e), 0);
     CHECK(cut);
     buf_release(&out);
+}
+
+TEST(unwrap_limits_large_files_by_their_growth)
+{
+    CHECK_EQ(unwrap_limit(20), 64 << 20);
+    CHECK_EQ(unwrap_limit(1 << 20), 400 << 20);
+    CHECK_EQ(unwrap_limit((uint64_t)1 << 30), ((uint64_t)1 << 30) + LIMIT_UNPACKED);
+    CHECK_EQ(unwrap_limit((uint64_t)1 << 40), ((uint64_t)1 << 40) + LIMIT_UNPACKED);
+}
+
+enum { ZEROS = 40 << 20 };
+
+/* Unpack the packed zeros TIMES times in succession. */
+static int unwrap_zeros(const struct buf *packed, size_t times, struct err *e)
+{
+    struct buf all = { 0 }, out = { 0 };
+    bool cut;
+    int rc;
+
+    for (size_t i = 0; i < times; i++)
+        buf_add(&all, packed->data, packed->n);
+    rc = unwrap(all.data, all.n, &out, &cut, e);
+    CHECK(rc < 0 || (!cut && out.n == times * ZEROS));
+    buf_release(&all);
+    buf_release(&out);
+    return rc;
+}
+
+TEST(unwrap_refuses_what_expands_too_much)
+{
+    char *zeros = mem_zalloc(ZEROS);
+    struct out gzip = out_memory();
+    struct buf zstd = { 0 };
+    struct err e = { 0 };
+
+    gzip_write(&gzip, zeros, ZEROS);
+    CHECK_EQ(unwrap_zeros(&gzip.buf, 1, &e), 0);
+    CHECK_EQ(unwrap_zeros(&gzip.buf, 2, &e), -1);
+    CHECK_EQ(e.code, ERR_LIMIT);
+    CHECK(strstr(e.msg, "compressed bytes expand to more than"));
+    buf_reserve(&zstd, ZSTD_compressBound(ZEROS));
+    zstd.n = ZSTD_compress(zstd.data, zstd.cap, zeros, ZEROS, 1);
+    CHECK_EQ(unwrap_zeros(&zstd, 1, &e), 0);
+    e = (struct err){ 0 };
+    CHECK_EQ(unwrap_zeros(&zstd, 2, &e), -1);
+    CHECK_EQ(e.code, ERR_LIMIT);
+    out_close(&gzip, NULL);
+    buf_release(&zstd);
+    free(zeros);
 }
 
 TEST(timeline_units_are_nanoseconds_when_they_are_times)

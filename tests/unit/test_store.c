@@ -515,6 +515,38 @@ TEST(store_unpacks_no_more_than_a_file_of_its_size_may_hold)
     buf_release(&b);
 }
 
+/* The chunk is valid, but the file is said to be large, and to have used its limit but for LEFT. */
+static bool decodes_at(const struct buf *file, uint64_t at, uint64_t left)
+{
+    struct store_scan s = { file->data, file->n, 8 };
+    struct buf records = { 0 };
+    const unsigned char *stored;
+    struct store_head h;
+    bool ok;
+
+    CHECK(store_next(&s, &h, &stored));
+    s.at = at;
+    s.raw_total = store_raw_limit(at) - left;
+    ok = store_decode(&s, &h, stored, &records);
+    store_scan_release(&s);
+    buf_release(&records);
+    return ok;
+}
+
+TEST(store_unpacks_at_most_16_gib_more_than_the_file)
+{
+    const uint64_t large = (uint64_t)1 << 40, raw = STORE_MAX_RECORDS + 3;
+    struct buf b = { 0 };
+
+    CHECK_EQ(store_raw_limit(large), large + LIMIT_UNPACKED);
+    CHECK_EQ(store_raw_limit(1000), (8 << 20) + 64 * 1000);
+    buf_add(&b, STORE_MAGIC, 8);
+    put_bomb(&b, 1);
+    CHECK(decodes_at(&b, large, raw));
+    CHECK(!decodes_at(&b, large, raw - 1));
+    buf_release(&b);
+}
+
 TEST(store_finds_the_next_chunk_at_any_distance)
 {
     struct buf file = sample_file(3, true), with = { 0 };
