@@ -73,6 +73,6 @@ bool an_labels_are_too_many(const struct an_labels *l, struct err *e)
         return false;
     err_set(e, ERR_LIMIT, "the stacks of all samples have more than %llu million functions",
             (unsigned long long)LIMIT_EXPORT_FRAMES / 1000000);
-    err_hint(e, "choose a part of the profile, as with --time, --thread or --function");
+    err_hint(e, LIMIT_HINT);
     return true;
 }

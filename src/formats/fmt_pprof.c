@@ -321,11 +321,11 @@ static void write_strings(struct writer *w)
         pb_text(&w->b, PPROF_STRING, w->strings.string.v[i].s, w->strings.string.v[i].n);
 }
 
-static void write_profile(struct writer *w)
+static void write_profile(struct writer *w, uint64_t most_bytes)
 {
     write_types(w);
     rows_build(&w->rows, w->p, (struct rows_options){ .counts = w->counts });
-    for (size_t i = 0; i < w->rows.row.n && w->b.n <= LIMIT_PPROF_BYTES; i++)
+    for (size_t i = 0; i < w->rows.row.n && w->b.n <= most_bytes; i++)
         write_sample(w, i);
     main_mapping(w);
     for (uint32_t id = 1; id <= w->frame.n; id++)
@@ -341,18 +341,16 @@ static bool has_samples_column(const struct profile *p)
     return p->metric.n && strcmp(profile_string(p, p->metric.v[0].name), "samples") == 0;
 }
 
-static int too_large(struct err *e)
+static int too_large(uint64_t most_bytes, struct err *e)
 {
     err_set(e, ERR_LIMIT, "the pprof profile would have more than %llu MiB before compression",
-            (unsigned long long)LIMIT_PPROF_BYTES >> 20);
-    err_hint(e, "choose a part of the profile, as with --time, --thread or --function");
+            (unsigned long long)most_bytes >> 20);
+    err_hint(e, LIMIT_HINT);
     return -1;
 }
 
-static int pprof_write(const struct an_view *v, const struct export_options *opt, struct out *out,
-                       struct err *e)
+int pprof_export(const struct profile *p, uint64_t most_bytes, struct out *out, struct err *e)
 {
-    const struct profile *p = v->profile;
     struct sink nowhere = { 0 };
     struct writer w = { .p = p, .counts = !has_samples_column(p) };
     int rc = 0;
@@ -361,11 +359,11 @@ static int pprof_write(const struct an_view *v, const struct export_options *opt
     w.function = mem_zalloc(p->function.n * sizeof *w.function);
     w.mapping = mem_zalloc(p->module.n * sizeof *w.mapping);
     intern_init(&w.strings, &nowhere);
-    write_profile(&w);
-    if (w.b.n <= LIMIT_PPROF_BYTES)
+    write_profile(&w, most_bytes);
+    if (w.b.n <= most_bytes)
         gzip_write(out, w.b.data, w.b.n);
     else
-        rc = too_large(e);
+        rc = too_large(most_bytes, e);
     intern_release(&w.strings);
     rows_release(&w.rows);
     vec_release(&w.frame);
@@ -377,6 +375,12 @@ static int pprof_write(const struct an_view *v, const struct export_options *opt
     vec_release(&w.mappings);
     buf_release(&w.b);
     return rc;
+}
+
+static int pprof_write(const struct an_view *v, const struct export_options *opt, struct out *out,
+                       struct err *e)
+{
+    return pprof_export(v->profile, LIMIT_PPROF_BYTES, out, e);
 }
 
 const struct format format_pprof = {

@@ -57,5 +57,7 @@ enum pprof_function {
 
 int pprof_recognize(const struct import_input *in);
 int pprof_import(const struct import_input *in, struct sink *out, struct err *e);
+/* -1 if it has more than MOST_BYTES before compression. */
+int pprof_export(const struct profile *p, uint64_t most_bytes, struct out *out, struct err *e);
 
 #endif

@@ -6,12 +6,24 @@
 
 #include "profile/limits.h"
 
-/* The slices of a run are in memory at once. */
-static bool are_too_many(const struct slices *s, struct an_labels *l)
+void slices_init(struct slices *s)
 {
-    if (s->v.n > LIMIT_SLICES)
-        l->listed = UINT64_MAX; /* the caller reports it */
-    return an_labels_are_too_many(l, NULL);
+    *s = (struct slices){ .most = LIMIT_SLICES, .most_sorted = LIMIT_SORTED_FRAMES };
+}
+
+static int too_many(uint64_t most, const char *what, struct err *e)
+{
+    err_set(e, ERR_LIMIT, "the timeline of a thread has more than %llu %s",
+            (unsigned long long)most, what);
+    err_hint(e, LIMIT_HINT);
+    return -1;
+}
+
+static int check_number(const struct slices *s, const struct an_labels *l, struct err *e)
+{
+    if (s->v.n > s->most)
+        return too_many(s->most, "calls", e);
+    return an_labels_are_too_many(l, e) ? -1 : 0;
 }
 
 static void close_to(struct slices *s, size_t depth, uint64_t now)
@@ -50,12 +62,13 @@ static void change_to(struct slices *s, const struct an_labels *l, uint32_t tags
  * start may move.  A gap between samples of up to half a sample is clock jitter and is closed.  A
  * gap before or after a wait, whose times were measured, is running time that was not sampled; it
  * is closed up to one sample. */
-static void add_times(struct slices *s, struct an_labels *l, const struct timeline_item *v,
-                      size_t n)
+static int add_times(struct slices *s, struct an_labels *l, const struct timeline_item *v,
+                     size_t n, struct err *e)
 {
     uint64_t end = 0, sampled = 0;
+    int rc = 0;
 
-    for (size_t i = 0; i < n && !are_too_many(s, l); i++) {
+    for (size_t i = 0; i < n && (rc = check_number(s, l, e)) == 0; i++) {
         uint64_t w = v[i].weight > 0 ? (uint64_t)v[i].weight : 0;
         uint64_t start = v[i].end_ns > w ? v[i].end_ns - w : 0;
         bool by_wait = v[i].waiting || (i && v[i - 1].waiting);
@@ -71,17 +84,21 @@ static void add_times(struct slices *s, struct an_labels *l, const struct timeli
         end = start + w;
     }
     close_to(s, 0, end);
+    return rc;
 }
 
-static void add_events(struct slices *s, struct an_labels *l, const struct timeline_item *v,
-                       size_t n)
+static int add_events(struct slices *s, struct an_labels *l, const struct timeline_item *v,
+                      size_t n, struct err *e)
 {
-    for (size_t i = 0; i < n && !are_too_many(s, l); i++) {
+    int rc = 0;
+
+    for (size_t i = 0; i < n && (rc = check_number(s, l, e)) == 0; i++) {
         an_labels_stack(l, v[i].stack);
         change_to(s, l, v[i].tags, v[i].end_ns);
     }
     if (n)
         close_to(s, 0, v[n - 1].end_ns + 1);
+    return rc;
 }
 
 struct path { /* labels of one item in the pool */
@@ -104,31 +121,37 @@ static int by_labels(const void *a, const void *b)
     return x->item < y->item ? -1 : x->item > y->item;
 }
 
-static void add_side_by_side(struct slices *s, struct an_labels *l, const struct timeline_item *v,
-                             size_t n)
+static int sort_paths(const struct slices *s, struct an_labels *l, const struct timeline_item *v,
+                      size_t n, struct path *path, struct arena *pool, struct err *e)
 {
-    struct path *path = mem_alloc((n + 1) * sizeof *path);
-    struct arena pool = { 0 };
-    uint64_t now = n ? v[0].end_ns : 0, before = l->listed;
+    uint64_t before = l->listed;
 
     for (size_t i = 0; i < n; i++) {
         uint32_t *copy;
 
-        if (l->listed - before > LIMIT_SORTED_FRAMES)
-            l->listed = UINT64_MAX; /* the caller reports it */
-        if (are_too_many(s, l)) {
-            n = 0;
-            break;
-        }
-
+        if (check_number(s, l, e) < 0)
+            return -1;
+        if (l->listed - before > s->most_sorted)
+            return too_many(s->most_sorted, "functions without times", e);
         an_labels_stack(l, v[i].stack);
-        copy = arena_alloc(&pool, l->chain.n * sizeof *copy);
+        copy = arena_alloc(pool, l->chain.n * sizeof *copy);
         if (l->chain.n)
             memcpy(copy, l->chain.v, l->chain.n * sizeof *copy);
         path[i] = (struct path){ copy, l->chain.n, i, v[i].tags };
     }
     qsort(path, n, sizeof *path, by_labels);
-    for (size_t i = 0; i < n && !are_too_many(s, l); i++) {
+    return 0;
+}
+
+static int add_side_by_side(struct slices *s, struct an_labels *l, const struct timeline_item *v,
+                            size_t n, struct err *e)
+{
+    struct path *path = mem_alloc((n + 1) * sizeof *path);
+    struct arena pool = { 0 };
+    uint64_t now = n ? v[0].end_ns : 0;
+    int rc = sort_paths(s, l, v, n, path, &pool, e);
+
+    for (size_t i = 0; rc == 0 && i < n && (rc = check_number(s, l, e)) == 0; i++) {
         const struct timeline_item *it = &v[path[i].item];
 
         an_labels_stack(l, it->stack);
@@ -138,19 +161,17 @@ static void add_side_by_side(struct slices *s, struct an_labels *l, const struct
     close_to(s, 0, now);
     arena_release(&pool);
     free(path);
+    return rc;
 }
 
-void slices_add(struct slices *s, struct an_labels *l, const struct timeline *t,
-                const struct timeline_run *r, bool is_time)
+int slices_add(struct slices *s, struct an_labels *l, const struct timeline *t,
+               const struct timeline_run *r, bool is_time, struct err *e)
 {
     const struct timeline_item *v = t->item.v + r->first;
 
     if (!r->timed)
-        add_side_by_side(s, l, v, r->n);
-    else if (is_time)
-        add_times(s, l, v, r->n);
-    else
-        add_events(s, l, v, r->n);
+        return add_side_by_side(s, l, v, r->n, e);
+    return is_time ? add_times(s, l, v, r->n, e) : add_events(s, l, v, r->n, e);
 }
 
 void slices_release(struct slices *s)

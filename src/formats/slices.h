@@ -14,15 +14,19 @@ struct slice {
 };
 
 struct slices {
-    VEC(struct slice) v;   /* in the order they open: callers before callees */
-    VEC(size_t) open_;     /* indexes into v, outermost first */
+    VEC(struct slice) v;  /* in the order they open: callers before callees */
+    uint64_t most;        /* LIMIT_SLICES */
+    uint64_t most_sorted; /* LIMIT_SORTED_FRAMES */
+    VEC(size_t) open_;    /* indexes into v, outermost first */
 };
 
+void slices_init(struct slices *s);
 /* Append the calls of R.  IS_TIME: weights are nanoseconds, and the duration of a call is the sum
  * of the weights of its samples; otherwise a sample lasts until the next one.  Items without times
- * are placed side by side, equal callers together, one nanosecond per unit if it is not a time. */
-void slices_add(struct slices *s, struct an_labels *l, const struct timeline *t,
-                const struct timeline_run *r, bool is_time);
+ * are placed side by side, equal callers together, one nanosecond per unit if it is not a time.
+ * -1 if there are too many of them. */
+int slices_add(struct slices *s, struct an_labels *l, const struct timeline *t,
+               const struct timeline_run *r, bool is_time, struct err *e);
 void slices_release(struct slices *s);
 
 #endif

@@ -145,13 +145,14 @@ static void write_spans(struct trace_writer *w, struct names *names, bool *has_s
     free(v);
 }
 
-static void write_run(struct trace_writer *w, struct names *names, struct an_labels *l,
-                      const struct timeline *t, const struct timeline_run *r, bool is_time,
-                      bool beside)
+static int write_run(struct trace_writer *w, struct names *names, struct an_labels *l,
+                     const struct timeline *t, const struct timeline_run *r, bool is_time,
+                     bool beside, struct err *e)
 {
     struct trace_track track = track_of(w->p, names, r->thread);
-    struct slices s = { 0 };
+    struct slices s;
     char name[320];
+    int rc;
 
     if (beside) {
         snprintf(name, sizeof name, "%.255s (samples)", track.name);
@@ -159,7 +160,8 @@ static void write_run(struct trace_writer *w, struct names *names, struct an_lab
         track.tid += TRACE_SAMPLES_TID;
     }
     w->track(w, &track);
-    slices_add(&s, l, t, r, is_time);
+    slices_init(&s);
+    rc = slices_add(&s, l, t, r, is_time, e);
     for (size_t i = 0; i < s.v.n; i++) {
         const struct slice *x = &s.v.v[i];
 
@@ -167,6 +169,7 @@ static void write_run(struct trace_writer *w, struct names *names, struct an_lab
                                          x->duration_ns, x->depth, x->tags, NULL });
     }
     slices_release(&s);
+    return rc;
 }
 
 /* A profile without a metric is a trace of its zones alone. */
@@ -178,16 +181,15 @@ static int write_samples(struct trace_writer *w, struct names *names, const stru
     struct timeline t;
     struct an_labels l;
     bool is_time;
-    int rc;
+    int rc = 0;
 
     if (!metric || (w->p->span.n && (flags & METRIC_EXACT) && !(flags & METRIC_OFF_CPU)))
         return 0;
     is_time = timeline_is_time(w->p, metric);
     an_labels_init(&l, w->p);
     timeline_build(&t, v, TIMELINE_TAGS);
-    for (size_t i = 0; i < t.run.n && !w->out->failed && !an_labels_are_too_many(&l, NULL); i++)
-        write_run(w, names, &l, &t, &t.run.v[i], is_time, has_spans[t.run.v[i].thread]);
-    rc = an_labels_are_too_many(&l, e) ? -1 : 0;
+    for (size_t i = 0; i < t.run.n && !w->out->failed && rc == 0; i++)
+        rc = write_run(w, names, &l, &t, &t.run.v[i], is_time, has_spans[t.run.v[i].thread], e);
     timeline_release(&t);
     an_labels_release(&l);
     return rc;

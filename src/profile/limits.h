@@ -46,4 +46,7 @@ static inline uint64_t limit_functions(uint64_t n)
 /* Bytes by which decompressed data may exceed the compressed data. */
 #define LIMIT_UNPACKED ((uint64_t)16 << 30)
 
+/* What a user can do about an output that is too large. */
+#define LIMIT_HINT "choose a part of the profile, as with --time, --thread or --function"
+
 #endif

@@ -119,6 +119,27 @@ TEST(export_pprof_mappings_end_behind_their_last_address)
     profile_free(p);
 }
 
+TEST(export_pprof_has_a_limit_before_compression)
+{
+    struct profile *p = build_profile("t main;a 7\nt main;b 5\nt main;c 2\n");
+    struct buf packed = written(&format_pprof, p), plain = { 0 };
+    struct out o = out_memory();
+    struct err e = { 0 };
+    bool cut;
+
+    CHECK_EQ(unwrap(packed.data, packed.n, &plain, &cut, &e), 0);
+    CHECK_EQ(pprof_export(p, plain.n - 1, &o, &e), -1);
+    CHECK_EQ(o.buf.n, 0);
+    CHECK_EQ(e.code, ERR_LIMIT);
+    CHECK(strstr(e.msg, "more than 0 MiB before compression"));
+    CHECK_EQ(pprof_export(p, plain.n, &o, &e), 0);
+    CHECK_EQ(o.buf.n, packed.n);
+    out_close(&o, NULL);
+    buf_release(&packed);
+    buf_release(&plain);
+    profile_free(p);
+}
+
 TEST(export_speedscope_leaves_weights_below_zero_out)
 {
     struct profile *p = build_profile("t main;a 7\nt main;b -5\nt main;c 2\n");

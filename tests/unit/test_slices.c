@@ -6,6 +6,7 @@
 
 #include "analyze/an_tags.h"
 #include "build_profile.h"
+#include "profile/limits.h"
 #include "test.h"
 
 enum { MS = 1000000, START = 1000 /* where the clock of build_profile starts */ };
@@ -25,8 +26,9 @@ static void convert(struct made *m, bool with_waits)
     CHECK_EQ(an_view_open(&v, m->p, NULL, with_waits ? AN_VIEW_BOTH : AN_VIEW_PLAIN, NULL), 0);
     timeline_build(&m->line, &v, TIMELINE_TAGS);
     an_view_release(&v);
+    slices_init(&m->slices);
     for (size_t i = 0; i < m->line.run.n; i++)
-        slices_add(&m->slices, &m->labels, &m->line, &m->line.run.v[i], true);
+        CHECK_EQ(slices_add(&m->slices, &m->labels, &m->line, &m->line.run.v[i], true, NULL), 0);
 }
 
 static void make(struct made *m, const char *lines, bool with_waits)
@@ -182,5 +184,54 @@ TEST(slices_of_samples_at_one_time_lie_side_by_side)
     CHECK_EQ(m.slices.v.v[0].start_ns, 500 * MS + START);
     CHECK_EQ(m.slices.v.v[0].duration_ns, 600);
     CHECK_EQ(time_in(&m, "f"), 400);
+    release(&m);
+}
+
+/* Convert the only run of LINES with smaller limits. */
+static int convert_within(const char *lines, bool is_time, uint64_t most, uint64_t most_sorted,
+                          struct err *e)
+{
+    struct made m;
+    int rc;
+
+    make(&m, lines, false);
+    slices_release(&m.slices);
+    slices_init(&m.slices);
+    CHECK(m.slices.most == LIMIT_SLICES && m.slices.most_sorted == LIMIT_SORTED_FRAMES);
+    m.slices.most = most;
+    m.slices.most_sorted = most_sorted;
+    CHECK_EQ(m.line.run.n, 1);
+    *e = (struct err){ 0 };
+    rc = slices_add(&m.slices, &m.labels, &m.line, &m.line.run.v[0], is_time, e);
+    CHECK(rc == 0 || e->code == ERR_LIMIT);
+    release(&m);
+    return rc;
+}
+
+TEST(slices_have_limits)
+{
+    static const char timed[] = "a/t@0.001 main;f 1000000\na/t@0.002 main;g 1000000\n"
+                                "a/t@0.003 main;f 1000000\n";
+    static const char beside[] = "a/t@0.5 main;f 300\na/t@0.5 main;g 200\na/t@0.5 main;f 100\n";
+    struct err e;
+
+    for (int is_time = 0; is_time < 2; is_time++) { /* main, f and g are open before the last f */
+        CHECK_EQ(convert_within(timed, is_time, 3, 0, &e), 0);
+        CHECK_EQ(convert_within(timed, is_time, 2, 0, &e), -1);
+        CHECK_STR(e.msg, "the timeline of a thread has more than 2 calls");
+    }
+    CHECK_EQ(convert_within(beside, true, 3, 2, &e), 0); /* two stacks */
+    CHECK_EQ(convert_within(beside, true, 1, 2, &e), -1);
+    CHECK_EQ(convert_within(beside, true, 3, 1, &e), -1);
+    CHECK_STR(e.msg, "the timeline of a thread has more than 1 functions without times");
+}
+
+TEST(slices_end_with_the_limit_of_the_whole_export)
+{
+    struct made m;
+
+    make(&m, "a/t@0.5 main;f 300\n", false);
+    m.labels.listed = LIMIT_EXPORT_FRAMES + 1;
+    CHECK_EQ(slices_add(&m.slices, &m.labels, &m.line, &m.line.run.v[0], true, NULL), -1);
     release(&m);
 }
