@@ -188,7 +188,7 @@ static void add_open(struct zone_rows *r)
 
 /* ---- Times ---- */
 
-double zone_percentile(const struct zone_row *w, double share, double ns_per_tick)
+double zone_percentile(const struct zone_row *w, double share)
 {
     uint64_t all = 0, below = 0;
     double want, low, high, x;
@@ -210,9 +210,9 @@ double zone_percentile(const struct zone_row *w, double share, double ns_per_tic
             x = (double)w->max_ticks;
         if (x < (double)w->min_ticks)
             x = (double)w->min_ticks;
-        return x * ns_per_tick;
+        return x;
     }
-    return (double)w->max_ticks * ns_per_tick;
+    return (double)w->max_ticks;
 }
 
 /* Newton's method from a guess that halves the exponent: needs no libm and no compiler flags. */
@@ -259,10 +259,10 @@ static void finish_times(struct zone_rows *r, struct zone_row *w)
     w->max = positive((double)w->max_ticks - inner) * ns;
     w->first = positive(w->first - inner * ns);
     /* Rounded like minimum and maximum, so that no percentile is beyond them. */
-    w->p50 = positive(zone_percentile(w, 0.5, 1) - inner) * ns;
-    w->p90 = positive(zone_percentile(w, 0.9, 1) - inner) * ns;
-    w->p99 = positive(zone_percentile(w, 0.99, 1) - inner) * ns;
-    w->p999 = positive(zone_percentile(w, 0.999, 1) - inner) * ns;
+    w->p50 = positive(zone_percentile(w, 0.5) - inner) * ns;
+    w->p90 = positive(zone_percentile(w, 0.9) - inner) * ns;
+    w->p99 = positive(zone_percentile(w, 0.99) - inner) * ns;
+    w->p999 = positive(zone_percentile(w, 0.999) - inner) * ns;
     w->total = positive(w->raw_total - (double)w->count * inner - w->below_ticks) * ns;
     w->raw_total *= ns;
 }

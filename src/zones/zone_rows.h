@@ -63,7 +63,7 @@ const char *zone_rows_context(const struct zone_rows *r, uint32_t row); /* inner
 bool zone_row_is_timed(const struct zone_row *w); /* has a duration: zone, op, lock, frame */
 /* Nested in time, as zones, operations and lock waits are; frames and held locks are not. */
 bool zone_row_is_nested(const struct zone_row *w);
-double zone_percentile(const struct zone_row *w, double share, double ns_per_tick);
+double zone_percentile(const struct zone_row *w, double share); /* in ticks */
 
 double zone_sqrt(double x);
 
