@@ -67,13 +67,11 @@ bool an_tag_is(const struct profile *p, const struct tag *t, const char *value)
     return is;
 }
 
-#define UNKNOWN "unknown" /* as in recordings */
-
 const char *an_wait_name(const struct profile *p, const struct tag *t)
 {
     const char *name = t ? profile_string(p, t->text) : "";
 
-    return *name ? name : UNKNOWN;
+    return *name ? name : WAIT_UNKNOWN;
 }
 
 /* --- notes ------------------------------------------------------------------------------ */
@@ -110,7 +108,7 @@ static uint32_t frame_of(struct notes *n, uint32_t pair)
     n->frame[pair] = umap_find(&n->by_name, h);
     if (!n->frame[pair]) {
         /* "[unknown]" is a function without a name. */
-        name = mem_printf(strcmp(word, UNKNOWN) == 0 ? "[%s wait]" : "[%s]", word);
+        name = mem_printf(strcmp(word, WAIT_UNKNOWN) == 0 ? "[%s wait]" : "[%s]", word);
         n->frame[pair] = make_frame(n->p, name);
         umap_put(&n->by_name, h, n->frame[pair]);
         free(name);

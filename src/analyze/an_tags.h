@@ -20,8 +20,8 @@ void an_tag_value(const struct profile *p, const struct tag *t, struct buf *out)
 /* Is VALUE the value of the pair?  The unit of a number is optional. */
 bool an_tag_is(const struct profile *p, const struct tag *t, const char *value);
 
-/* Return the wait kind of a pair with TAG_WAIT, "futex"; "unknown" when T is NULL (no such
- * pair). */
+/* Return the wait kind of a pair with TAG_WAIT, "futex"; WAIT_UNKNOWN when T is NULL (no
+ * such pair). */
 const char *an_wait_name(const struct profile *p, const struct tag *t);
 /* Add a frame such as "[futex]" or "[unknown wait]" to the stack of each wait, for pictures and
  * formats without tags. */

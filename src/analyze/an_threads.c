@@ -20,7 +20,7 @@ static bool is_kind(const struct an_view *v, unsigned kind, const char *const *n
 /* Is this the wait kind of a thread that has work to do? */
 static bool is_busy_kind(const struct an_view *v, unsigned kind)
 {
-    static const char *const busy[] = { "run queue", "disk", "page fault", "write", "file lock",
+    static const char *const busy[] = { WAIT_QUEUE, WAIT_FAULT, "disk", "write", "file lock",
                                         "kernel lock", "connect" };
 
     return kind == 0 || is_kind(v, kind, busy, ARRAY_LEN(busy));
@@ -164,7 +164,7 @@ static int64_t guessed_ns(const struct an_view *v)
         unsigned kind;
 
         if (pair && an_view_takes(v, m, &stack, &kind) && kind &&
-            strcmp(v->kind[kind], "run queue") != 0 &&
+            strcmp(v->kind[kind], WAIT_QUEUE) != 0 &&
             an_tag_is(p, &p->tag.v[pair - 1], "guessed"))
             sum += m->weight;
     }

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "base/mem.h"
+#include "profile/sink.h"
 
 static const struct {
     long number;
@@ -43,8 +44,8 @@ static const struct {
     { SYS_rt_sigtimedwait, "signal" },
     { SYS_flock, "file lock" },
     { SYS_fcntl, "file lock" },
-    { SYS_sched_yield, PERF_BLOCKED_QUEUE },
-    { -1, PERF_BLOCKED_FAULT },
+    { SYS_sched_yield, WAIT_QUEUE },
+    { -1, WAIT_FAULT },
 };
 
 const char *perf_blocked_by_call(long number)
@@ -52,7 +53,7 @@ const char *perf_blocked_by_call(long number)
     for (size_t i = 0; i < ARRAY_LEN(calls); i++)
         if (calls[i].number == number)
             return calls[i].word;
-    return PERF_BLOCKED_UNKNOWN;
+    return WAIT_UNKNOWN;
 }
 
 /* Prefixes of names, because compilers append suffixes such as .isra.0. */
@@ -67,8 +68,8 @@ static const struct {
     { "do_sys_poll", "poll" },
     { "do_poll", "poll" },
     { "do_select", "poll" },
-    { "exc_page_fault", PERF_BLOCKED_FAULT },
-    { "do_user_addr_fault", PERF_BLOCKED_FAULT },
+    { "exc_page_fault", WAIT_FAULT },
+    { "do_user_addr_fault", WAIT_FAULT },
     { "io_schedule", "disk" },
     { "vfs_fsync", "disk" },
     { "pipe_read", "read" },
@@ -92,11 +93,11 @@ static const struct {
     { "do_sigtimedwait", "signal" },
     { "sigsuspend", "signal" },
     { "locks_lock", "file lock" },
-    { "preempt_schedule", PERF_BLOCKED_QUEUE },
-    { "exit_to_user_mode", PERF_BLOCKED_QUEUE },
-    { "irqentry_exit", PERF_BLOCKED_QUEUE },
-    { "__cond_resched", PERF_BLOCKED_QUEUE },
-    { "do_sched_yield", PERF_BLOCKED_QUEUE },
+    { "preempt_schedule", WAIT_QUEUE },
+    { "exit_to_user_mode", WAIT_QUEUE },
+    { "irqentry_exit", WAIT_QUEUE },
+    { "__cond_resched", WAIT_QUEUE },
+    { "do_sched_yield", WAIT_QUEUE },
 };
 
 const char *perf_blocked_by_function(const char *name)

@@ -10,8 +10,4 @@ const char *perf_blocked_by_call(long number);
 /* From the name of a kernel function on the stack; NULL when it implies nothing. */
 const char *perf_blocked_by_function(const char *name);
 
-#define PERF_BLOCKED_QUEUE "run queue" /* ready, but another thread ran */
-#define PERF_BLOCKED_FAULT "page fault"
-#define PERF_BLOCKED_UNKNOWN "unknown"
-
 #endif

@@ -45,7 +45,7 @@ static const char *word_of_chain(struct perf_waits *w, const struct perf_words *
     const char *found = NULL;
 
     if (w->processes->modules->host->no_files)
-        return PERF_BLOCKED_UNKNOWN;
+        return WAIT_UNKNOWN;
     if (!w->kernel)
         w->kernel = sym_module_open(&(struct sym_request){
             .path = w->stacks->kernel_path, .kind = module_kind_of(w->stacks->kernel_path) });
@@ -60,10 +60,10 @@ static const char *word_of_chain(struct perf_waits *w, const struct perf_words *
             !sym_module_find(w->kernel, pc + w->stacks->kernel_shift - 1, &line))
             continue;
         word = perf_blocked_by_function(line[0].name);
-        if (word && (!found || strcmp(word, PERF_BLOCKED_FAULT) == 0))
+        if (word && (!found || strcmp(word, WAIT_FAULT) == 0))
             found = word;
     }
-    return found ? found : PERF_BLOCKED_UNKNOWN;
+    return found ? found : WAIT_UNKNOWN;
 }
 
 /* There are few different kernel stacks: look up the names once for each. */
@@ -111,12 +111,12 @@ void perf_wait_sample(struct perf_waits *w, struct perf_thread *t, const struct 
     w->samples++;
     t->switch_ns = r->time_ns;
     t->switch_word = kind_of_chain(w, &r->chain);
-    known = t->switch_word != intern_cstr(w->in, PERF_BLOCKED_UNKNOWN);
+    known = t->switch_word != intern_cstr(w->in, WAIT_UNKNOWN);
     t->switch_stack = known ? perf_stack_of_user(w->stacks, t, r) : 0;
     if (!t->switch_stack) /* a kernel thread, or an unknown wait */
         t->switch_stack = perf_stack_of(w->stacks, t, r);
     w->stacks->counts = before; /* the counts cover samples of running threads only */
-    if (t->switch_word != intern_cstr(w->in, PERF_BLOCKED_QUEUE)) {
+    if (t->switch_word != intern_cstr(w->in, WAIT_QUEUE)) {
         t->block_stack = t->switch_stack;
         t->block_word = t->switch_word;
         t->block_sampled = true;
@@ -135,7 +135,7 @@ static void leave(struct perf_waits *w, struct perf_thread *t, const struct perf
     t->wait_stack = known ? t->switch_stack : 0;
     t->wait_word = known ? t->switch_word : 0;
     if (t->preempted)
-        t->wait_word = intern_cstr(w->in, PERF_BLOCKED_QUEUE);
+        t->wait_word = intern_cstr(w->in, WAIT_QUEUE);
 }
 
 /* A wait shorter than this does not keep its thread's name: most children wait for a page or for
@@ -159,7 +159,7 @@ static void emit(struct perf_waits *w, struct perf_thread *t, uint64_t until_ns)
     uint32_t stack = !guessed ? t->wait_stack : as_before ? t->block_stack : t->last_stack;
     uint32_t word = t->wait_word ? t->wait_word
                     : as_before  ? t->block_word
-                                 : intern_cstr(w->in, PERF_BLOCKED_UNKNOWN);
+                                 : intern_cstr(w->in, WAIT_UNKNOWN);
     struct sample s = { .start_ns = t->out_ns, .duration_ns = until_ns - t->out_ns,
                         .thread = thread_of(w, t, until_ns), .metric = w->metric, .cpu = -1,
                         .weight = sat_of_u64(until_ns - t->out_ns), .count = 1,

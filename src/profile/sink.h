@@ -134,10 +134,14 @@ struct tag { /* a tag set: KEY and its value, added to the set PARENT */
     int64_t value;
 };
 /* Keys that fathom itself reads. */
-#define TAG_WAIT "wait"   /* wait kind: "futex", "run queue" ... */
+#define TAG_WAIT "wait"   /* wait kind: "futex", "disk" ... */
 #define TAG_STACK "stack" /* "guessed": the stack is that of an earlier sample or wait */
 #define TAG_FLOW "flow"   /* of a span of duration 0: a number that spans of other threads share
                              when work is passed from one thread to the next */
+/* Wait kinds that fathom itself reads. */
+#define WAIT_QUEUE "run queue" /* ready, but another thread ran */
+#define WAIT_FAULT "page fault"
+#define WAIT_UNKNOWN "unknown"
 /* Keys of zones. */
 #define TAG_CONTEXT "context" /* request or task that the zone belongs to */
 #define TAG_BACKEND "backend" /* backend that executed it */

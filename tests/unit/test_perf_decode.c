@@ -157,7 +157,7 @@ TEST(perf_decode_refuses_a_name_without_an_end)
 TEST(perf_blocked_recognizes_calls_and_kernel_functions)
 {
     CHECK_STR(perf_blocked_by_call(-1), "page fault");
-    CHECK_STR(perf_blocked_by_call(100000), PERF_BLOCKED_UNKNOWN);
+    CHECK_STR(perf_blocked_by_call(100000), WAIT_UNKNOWN);
     CHECK_STR(perf_blocked_by_function("futex_wait_queue.isra.0"), "futex");
     CHECK(perf_blocked_by_function("schedule") == NULL);
 }
