@@ -221,6 +221,8 @@ static int fail(struct col_perf *p, int tid, int cpu, struct err *e)
                        "\"perf_event\"");
     if (errno == EACCES || errno == EPERM)
         err_hint(e, "a process of another user can be recorded by that user or by root");
+    if (tid < 0 || p->cgroup >= 0)
+        return err_sys(e, "cannot open an event on CPU %d", cpu);
     return err_sys(e, "cannot open an event for thread %d on CPU %d", tid, cpu);
 }
 

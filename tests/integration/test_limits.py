@@ -117,6 +117,16 @@ class Other(Case):
             self.assertEqual(lines[1:], [f"  raise the limit on open files, now {n}: ulimit -n 65536"])
             self.assertEqual(os.listdir(self.dir), [])
 
+    def test_a_message_about_the_whole_machine_names_no_thread(self):
+        need_perf_events(kernel=True, system_wide=True)
+        found = set()
+        for n in range(4, 16):
+            done = fathom("record", "-q", "-a", "-d", "0.1", "-o", self.dir / "p.fathom", status=None,
+                          **limited(resource.RLIMIT_NOFILE, n))
+            found.update(done.stderr.splitlines())
+            self.assertNotIn("thread", done.stderr)
+        self.assertIn("fathom record: cannot open an event on CPU 0: Too many open files", found)
+
     def test_a_full_disk_gives_a_message(self):
         for command in (["report", SAMPLE], ["export", "-f", "json", SAMPLE], ["dump", SAMPLE], ["doctor", "/bin/sh"]):
             with open("/dev/full", "wb") as full:
