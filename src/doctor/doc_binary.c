@@ -15,6 +15,9 @@
 /* Above: the build keeps frame pointers (tail calls and small functions need none); below: it
  * does not (a few functions need one for stack space of variable size). */
 enum { MANY_PCT = 70, FEW_PCT = 20 };
+/* More code without unwind tables than this was built without them: every program has a few
+ * hundred bytes of assembly and start code that have none. */
+enum { BARE_BYTES = 1024, BARE_PCT = 10 };
 
 struct examined {
     struct sym_module *m;
@@ -106,6 +109,23 @@ static bool has_tables(const struct examined *x)
     return x->eh_frame || x->debug_frame;
 }
 
+static void add_tables(struct doc_binary *b, const struct examined *x)
+{
+    uint64_t all = x->code.bytes, bare = all - x->code.covered;
+
+    if (x->eh_frame && !x->debug_frame && bare > BARE_BYTES && bare > all / 100 * BARE_PCT)
+        doc_add(&b->facts, DOC_POOR, "unwind_tables", "unwind tables",
+                "fathom analyses the rest; build all of it with -fasynchronous-unwind-tables",
+                "in part: .eh_frame describes %.0f %% of the code",
+                100.0 * (double)x->code.covered / (double)all);
+    else
+        doc_add(&b->facts, has_tables(x) ? DOC_GOOD : DOC_POOR, "unwind_tables", "unwind tables",
+                has_tables(x) ? NULL : "compile with -fasynchronous-unwind-tables", "%s",
+                x->eh_frame      ? "yes (.eh_frame)"
+                : x->debug_frame ? "yes (.debug_frame)"
+                                 : "none");
+}
+
 static void add_code(struct doc_binary *b, struct examined *x)
 {
     double pct = x->frame_pointer_pct;
@@ -118,11 +138,7 @@ static void add_code(struct doc_binary *b, struct examined *x)
                 "frame pointers", NULL, "%s: %.0f %% of %zu non-leaf functions set one up",
                 pct >= MANY_PCT ? "used" : pct <= FEW_PCT ? "not used" : "used in part", pct,
                 x->code.functions);
-    doc_add(&b->facts, has_tables(x) ? DOC_GOOD : DOC_POOR, "unwind_tables", "unwind tables",
-            has_tables(x) ? NULL : "compile with -fasynchronous-unwind-tables", "%s",
-            x->eh_frame      ? "yes (.eh_frame)"
-            : x->debug_frame ? "yes (.debug_frame)"
-                             : "none");
+    add_tables(b, x);
     doc_add(&b->facts, DOC_PLAIN, "lto", "link-time optimization", NULL, "%s",
             x->producer.lto     ? "yes"
             : x->producer.units ? "not detected"

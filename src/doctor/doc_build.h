@@ -24,6 +24,7 @@ struct doc_code {
     size_t functions;      /* inspected: functions with a call */
     size_t frame_pointers; /* of those, with a frame pointer */
     size_t spills;         /* of those, store the first argument on the stack at entry: -O0 */
+    uint64_t bytes, covered; /* size of the code; the part of it that .eh_frame describes */
 };
 void doc_code_read(struct doc_code *c, struct sym_module *m);
 

@@ -152,6 +152,8 @@ void doc_code_read(struct doc_code *c, struct sym_module *m)
     *c = (struct doc_code){ 0 };
     if (!in_text(m, &low, &high) || !gelf_getehdr(sym_module_file(m)->elf, &eh))
         return;
+    c->bytes = high - low;
+    c->covered = sym_ehframe_covers(m, low, high);
     add_unwound(&r, m, high);
     if (!r.v.n)
         add_named(&r, sym_module_file(m));

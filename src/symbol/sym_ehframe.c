@@ -20,6 +20,8 @@ struct start_state {
     struct cursor frames; /* .eh_frame */
 };
 
+enum { ALIGNMENT = 16 }; /* of functions */
+
 /* The only encodings that linkers write: 4-byte values, relative to the header. */
 enum { TABLE_ENC = DW_EH_PE_datarel | DW_EH_PE_sdata4, PTR_ENC = DW_EH_PE_pcrel | DW_EH_PE_sdata4 };
 
@@ -254,6 +256,25 @@ const uint64_t *sym_ehframe_starts(struct sym_module *m, size_t *n)
 
     *n = st ? st->n : 0;
     return st ? st->start : NULL;
+}
+
+uint64_t sym_ehframe_covers(struct sym_module *m, uint64_t low, uint64_t high)
+{
+    const struct start_state *st = sym_module_state(m, &symbolizer_eh_frame);
+    uint64_t sum = 0;
+
+    for (size_t i = 0; st && i < st->n; i++) {
+        uint64_t start = st->start[i], size = size_of(st, i);
+        uint64_t end = i + 1 < st->n && st->start[i + 1] < high ? st->start[i + 1] : high;
+
+        if (start < low || start >= high)
+            continue;
+        if (size && size < end - start)
+            end = start + size;
+        end += (ALIGNMENT - end % ALIGNMENT) % ALIGNMENT;
+        sum += (end < high ? end : high) - start;
+    }
+    return sum;
 }
 
 const struct symbolizer symbolizer_eh_frame = {

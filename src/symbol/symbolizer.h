@@ -54,6 +54,8 @@ bool sym_module_is_file(const struct sym_module *m); /* not the kernel, JIT code
 const char *sym_module_name(struct sym_module *m, const char *name, const char **linkage);
 /* Sorted starts of functions from .eh_frame_hdr; NULL and 0 when there is none. */
 const uint64_t *sym_ehframe_starts(struct sym_module *m, size_t *n);
+/* Bytes of code from LOW to HIGH that .eh_frame describes, with the padding behind functions. */
+uint64_t sym_ehframe_covers(struct sym_module *m, uint64_t low, uint64_t high);
 /* Append an entry to the chain, for the caller to fill. */
 struct sym_line *sym_module_add(struct sym_module *m);
 

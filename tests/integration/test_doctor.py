@@ -45,6 +45,11 @@ class Binaries(Case):
         self.assertRegex(found["frame_pointers"], r"^(not used|used in part|used): \d+ % of \d+ non-leaf functions")
         self.assertIn(".eh_frame", found["unwind_tables"])
 
+    def test_unwind_tables_of_a_part_of_the_code_are_not_called_complete(self):
+        self.assertRegex(facts("nocfi-O2")[1]["unwind_tables"], r"^in part: .eh_frame describes \d+ % of the code$")
+        for name in ("doctor-fast", "doctor-static", "doctor-library"):
+            self.assertEqual(facts(name)[1]["unwind_tables"], "yes (.eh_frame)", name)
+
     def test_level_and_instruction_set_come_from_the_debug_information(self):
         binary, found = facts("doctor-fast-debug")
         self.assertTrue(binary["fast"])
