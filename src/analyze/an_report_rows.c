@@ -9,6 +9,8 @@
 #include "text/human.h"
 
 /* On a narrow terminal, show the name of a function rather than its file and line. */
+static const double UNNAMED_PCT = 0.5; /* with less, better names would not matter */
+
 enum { UNNAMED_ROWS = 10, WIDE = 110, LESS_WIDE = 80, DECIMALS = 4 };
 
 static enum term_style heat(double pct)
@@ -288,12 +290,14 @@ static void add_unnamed(struct an_report *r)
     struct result_table *t = result_table(&r->result, "without_symbols", unnamed_columns,
                                           ARRAY_LEN(unnamed_columns));
     struct an_unnamed_list list;
+    size_t worth = 0; /* rows in text */
 
     an_quality_unnamed(r->view, &list);
     for (size_t i = 0; i < list.v.n; i++) {
         const struct an_unnamed *u = &list.v.v[i];
         double pct = an_share_pct(u->weight, &r->all);
 
+        worth += pct >= UNNAMED_PCT && worth < UNNAMED_ROWS;
         result_cell(t, result_text(profile_string(r->p, r->p->module.v[u->module - 1].path)));
         result_cell(t, result_int(u->weight));
         result_cell(t, result_real(pct, DECIMALS));
@@ -303,10 +307,10 @@ static void add_unnamed(struct an_report *r)
         result_cell(t, result_text(u->advice));
     }
     t->title = "modules without full symbols";
-    t->text_rows = an_report_is_empty(r) ? 0 : UNNAMED_ROWS;
-    if (list.v.n > UNNAMED_ROWS)
+    t->text_rows = an_report_is_empty(r) ? 0 : worth;
+    if (list.v.n > worth)
         t->after = result_printf(&r->result, "... %s more; --json lists all\n",
-                                 human_u64(list.v.n - UNNAMED_ROWS).s);
+                                 human_u64(list.v.n - worth).s);
     vec_release(&list.v);
 }
 

@@ -207,6 +207,43 @@ TEST(report_counts_the_modules_without_symbols_that_it_hides)
     }
 }
 
+TEST(report_shows_no_modules_without_symbols_that_hardly_matter)
+{
+    static const struct {
+        const char *lines;
+        bool any, more;
+    } cases[] = {
+        { "t m!f 995\nt x!f 5\n", true, false },
+        { "t m!f 996\nt x!f 4\n", true, true },
+        { "t f 996\nt x!f 4\n", false, false },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct profile *p = build_profile(cases[i].lines);
+        struct an_report_query q = { .sort = "self", .rows = 1 };
+        struct out o = out_memory(), json = out_memory();
+        struct an_report r;
+        struct an_view v;
+        struct err e = { 0 };
+
+        sink_string(profile_sink(p), "none", 4);
+        for (size_t m = 0; m < p->module.n; m++)
+            p->module.v[m].symbols = (uint32_t)p->string.n;
+        v = view_of(p, "cpu", AN_VIEW_PLAIN);
+        CHECK_EQ(an_report_build(&r, &v, &q, &e), 0);
+        result_print(&r.result, RESULT_AS_TEXT, &o, &(struct term){ 0 });
+        result_print(&r.result, RESULT_AS_JSON, &json, NULL);
+        CHECK_EQ(strstr(buf_text(&o.buf), "without full symbols") != NULL, cases[i].any);
+        CHECK_EQ(strstr(buf_text(&o.buf), "... 1 more; --json lists all\n") != NULL, cases[i].more);
+        CHECK(strstr(buf_text(&json.buf), "{\"module\":\"/lib/x\",") != NULL);
+        out_close(&o, NULL);
+        out_close(&json, NULL);
+        an_report_release(&r);
+        an_view_release(&v);
+        profile_free(p);
+    }
+}
+
 /* The hidden group moves those after it. */
 TEST(report_links_groups_to_their_parents_after_hiding_some)
 {
