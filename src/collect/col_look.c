@@ -1,37 +1,26 @@
 /* col_look.c - see col_look.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_look.h"
 
-#include <stdlib.h>
-#include <sys/uio.h>
-
 #include "base/clock.h"
 #include "collect/col_proc.h"
+#include "collect/col_words.h"
 #include "perf/perf_blocked.h"
 
-enum { STACK_BYTES = 64 << 10, PAGE = 4096, MOST_GLANCES = 4 };
+enum { PAGE = 4096, MOST_GLANCES = 4 };
 
 void col_look_init(struct col_look *l, struct perf_waits *waits)
 {
-    *l = (struct col_look){ .waits = waits, .memory = mem_alloc(STACK_BYTES) };
-}
-
-void col_look_release(struct col_look *l)
-{
-    free(l->memory);
+    *l = (struct col_look){ .waits = waits };
 }
 
 /* Read the stack of PID from SP on, as many whole pages as possible. */
-static size_t read_stack(struct col_look *l, int64_t pid, uint64_t sp)
+static size_t read_stack(int64_t pid, uint64_t sp, const unsigned char **data)
 {
-    for (size_t want = STACK_BYTES; want >= PAGE; want /= 2) {
-        size_t n = want - (sp & (PAGE - 1));
-        struct iovec to = { l->memory, n }, from = { (void *)(uintptr_t)sp, n };
-        ssize_t got = process_vm_readv((pid_t)pid, &to, 1, &from, 1, 0);
+    size_t got = 0;
 
-        if (got > 0)
-            return (size_t)got;
-    }
-    return 0;
+    for (size_t want = COL_WORDS_BYTES; !got && want >= PAGE; want /= 2)
+        got = col_words_bytes(pid, sp, want - (sp & (PAGE - 1)), data);
+    return got;
 }
 
 /* The frame pointer of another process is unknown.  A walk that needs it is joined to an earlier
@@ -41,11 +30,11 @@ static uint32_t stack_of(struct col_look *l, struct perf_thread *t, uint64_t pc,
     struct perf_stack_counts before = l->waits->stacks->counts;
     struct perf_record r = { .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .ip = pc,
                             .has_regs = true, .has_stack = true, .regs = { .pc = pc, .sp = sp },
-                            .stack = { .base = sp, .data = l->memory } };
+                            .stack = { .base = sp } };
     uint32_t stack;
     bool complete;
 
-    r.stack.size = read_stack(l, t->process->pid, sp);
+    r.stack.size = read_stack(t->process->pid, sp, &r.stack.data);
     if (!r.stack.size)
         return 0;
     stack = perf_stack_of(l->waits->stacks, t, &r);
@@ -90,7 +79,7 @@ void col_look(struct col_look *l)
     int glances = MOST_GLANCES;
 
     l->unsure = false;
-    for (size_t i = 0; l->memory && l->waits->metric && i < l->waits->processes->thread.n; i++) {
+    for (size_t i = 0; l->waits && l->waits->metric && i < l->waits->processes->thread.n; i++) {
         struct perf_thread *t = l->waits->processes->thread.v[i];
 
         if (t->guessed && !t->info.end_ns && glances-- > 0)

@@ -411,7 +411,6 @@ static void finish(struct col_session *s)
 static void release(struct col_session *s)
 {
     col_sources_release(&s->sources);
-    col_look_release(&s->look);
     col_perf_release(&s->perf);
     col_target_release(&s->target);
     perf_engine_release(&s->engine);

@@ -190,7 +190,7 @@ static int next_look_ms(struct col_rings *r, uint64_t now_ns)
         r->seen_switches = r->engine->waits.switches;
         r->switched_ns = now_ns;
     }
-    if (!r->look->memory || (sampled && !r->look->unsure) || now_ns - r->switched_ns > quiet_ns)
+    if (!r->look->waits || (sampled && !r->look->unsure) || now_ns - r->switched_ns > quiet_ns)
         return COL_POLL_MS;
     return LOOK_MS;
 }
@@ -245,7 +245,7 @@ static int settle(void *with, uint64_t now_ns)
         add_unreported_losses(r);
         return COL_POLL_MS;
     }
-    perf_engine_until(r->engine, now_ns - (r->look->memory ? settled_soon_ns : settled_ns));
+    perf_engine_until(r->engine, now_ns - (r->look->waits ? settled_soon_ns : settled_ns));
     col_look(r->look);
     check_copies(r, now_ns);
     check_switches(r, now_ns);

@@ -57,6 +57,34 @@ int main(int argc, char **argv)
         ;
 }
 """
+# It waits with a stack in memory that a handler of page faults must provide.
+WAITING_STACK = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    struct uffdio_api api = { .api = UFFD_API };
+    struct uffdio_register all = { .range = { 0, 1 << 20 }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    char *p = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    all.range.start = (unsigned long)p;
+    if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 || ioctl(fd, UFFDIO_REGISTER, &all) < 0)
+        return 77;
+#ifdef __x86_64__
+    if (argc > 1)
+        __asm__ volatile("mov %0, %%rsp; 0: mov %1, %%eax; syscall; jmp 0b"
+                         : : "r"(p + (1 << 19)), "i"(SYS_pause) : "rax", "rcx", "r11", "memory");
+    return 0;
+#else
+    return 77;
+#endif
+}
+"""
 SOMEBODY = 4321  # neither root nor nobody
 
 
@@ -163,6 +191,15 @@ class Fifos(Named):
             self.skipTest("userfaultfd is not permitted")
         fathom("record", "-o", self.out, "-d", "2", "--", program, "go", slot, status=128 + signal.SIGTERM)
         self.assert_samples()
+
+    def test_a_stack_that_nobody_provides_does_not_delay_the_recorder(self):
+        (self.dir / "program.c").write_text(WAITING_STACK)
+        run("gcc", "-O1", "-o", "program", "program.c", cwd=self.dir)
+        if run(self.dir / "program", status=None).returncode == 77:
+            self.skipTest("userfaultfd is not permitted")
+        fathom("record", "-o", self.out, "--user", "--wall", "-d", "2", "--", self.dir / "program", "go",
+               status=128 + signal.SIGTERM)
+        self.assertTrue(fathom("report", self.out).stdout)
 
     def test_a_fifo_as_program_is_refused(self):
         os.mkfifo(self.dir / "fifo")
