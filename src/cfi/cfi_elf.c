@@ -3,6 +3,7 @@
 #include "cfi/cfi_elf.h"
 
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -150,6 +151,29 @@ int cfi_elf_open(struct cfi_elf *elf, int fd, const void *image, size_t size, st
     return 0;
 }
 
+static int compare_addresses(const void *a, const void *b)
+{
+    const struct elf_segment *x = a, *y = b;
+
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+/* Those who use the code search it by address.  Of parts that overlap, keep the first. */
+static void order_code(struct cfi_elf *elf)
+{
+    size_t n = 0;
+
+    qsort(elf->code, elf->n_code, sizeof *elf->code, compare_addresses);
+    for (size_t i = 0; i < elf->n_code; i++) {
+        const struct elf_segment *s = &elf->code[i];
+
+        if (s->address + s->size >= s->address &&
+            (!n || s->address >= elf->code[n - 1].address + elf->code[n - 1].size))
+            elf->code[n++] = *s;
+    }
+    elf->n_code = n;
+}
+
 void cfi_elf_read_sections(struct cfi_elf *elf)
 {
     struct elf_section s;
@@ -162,6 +186,7 @@ void cfi_elf_read_sections(struct cfi_elf *elf)
     for (size_t i = 0; i < elf->file.n_segments && !elf->file.n_sections; i++)
         if (elf->file.segment[i].exec)
             elf->code[elf->n_code++] = elf->file.segment[i];
+    order_code(elf);
 }
 
 void cfi_elf_read_symbols(struct cfi_elf *elf)

@@ -31,7 +31,8 @@ struct cfi_elf {
     const struct unw_machine *machine;
     struct cfi_section eh_frame, debug_frame;
     uint64_t text, got; /* bases of relative encodings; 0 when absent */
-    struct elf_segment code[CFI_ELF_CODE]; /* sections with code; segments if there are none */
+    /* Sections with code, or segments if there are none: sorted, disjoint. */
+    struct elf_segment code[CFI_ELF_CODE];
     size_t n_code;
     struct elf_section symbol_table[2], symbol_names[2]; /* size 0 when absent */
     struct cfi_symbols symbols[2];                        /* by cfi_elf_read_symbols */

@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -633,6 +634,33 @@ TEST(unwind_analysis_reads_the_functions_of_go)
         CHECK_EQ(functions_of(&other), 0);
         buf_release(&other);
     }
+}
+
+TEST(unwind_analysis_sorts_sections_with_code_and_drops_those_that_overlap)
+{
+    static const uint64_t at[][2] = { { 0x3000, 0x10 }, { 0x1000, 0x20 }, { 0x1010, 0x1000 },
+                                      { UINT64_MAX - 1, 2 }, { 0x1020, 0x10 }, { 0x2000, 0 } };
+    struct {
+        Elf64_Ehdr head;
+        Elf64_Shdr section[ARRAY_LEN(at)];
+    } file = { .head = { .e_ident = ELFMAG, .e_machine = EM_X86_64, .e_shoff = sizeof file.head,
+                         .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = ARRAY_LEN(at) } };
+    struct cfi_elf elf = { 0 };
+    struct err e = { 0 };
+
+    file.head.e_ident[EI_CLASS] = ELFCLASS64;
+    file.head.e_ident[EI_DATA] = ELFDATA2LSB;
+    for (size_t i = 0; i < ARRAY_LEN(at); i++)
+        file.section[i] = (Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_flags = SHF_EXECINSTR,
+                                        .sh_addr = at[i][0], .sh_size = at[i][1] };
+    CHECK_EQ(cfi_elf_open(&elf, -1, &file, sizeof file, &e), 0);
+    cfi_elf_read_sections(&elf);
+    CHECK_EQ(elf.n_code, 4);
+    CHECK_EQ(elf.code[0].address, 0x1000);
+    CHECK_EQ(elf.code[1].address, 0x1020);
+    CHECK_EQ(elf.code[2].address, 0x2000);
+    CHECK_EQ(elf.code[3].address, 0x3000);
+    cfi_elf_release(&elf);
 }
 
 /* Any bytes: the analysis ends, and what it finds can be used. */
