@@ -10,6 +10,7 @@
 #include "analyze/an_walk.h"
 #include "base/hash.h"
 #include "base/search.h"
+#include "base/sort.h"
 #include "profile/limits.h"
 
 enum { LINES_APART = 64 }; /* of the marks in a source text */
@@ -331,7 +332,6 @@ static void add_stacks(struct builder *b, const int64_t *weight)
 struct row { /* source position of the code from ADDRESS on */
     uint32_t module;
     uint64_t address;
-    size_t number; /* the last one of an address counts */
     struct profile_chain chain;
 };
 struct rows {
@@ -344,11 +344,10 @@ static int by_address(const void *a, const void *b)
 
     if (x->module != y->module)
         return x->module < y->module ? -1 : 1;
-    if (x->address != y->address)
-        return x->address < y->address ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
+    return x->address < y->address ? -1 : x->address > y->address;
 }
 
+/* The rows of one address are in the order in which they were found. */
 static void keep_last_of_address(struct rows *r)
 {
     size_t kept = 0;
@@ -365,15 +364,14 @@ static void find_rows(struct rows *out, const struct profile *p)
 {
     for (size_t i = 0; i < p->row.n; i++)
         vec_push(&out->v, ((struct row){ p->row.v[i].at.module, p->row.v[i].at.address,
-                                         out->v.n, p->row.v[i].chain }));
+                                         p->row.v[i].chain }));
     for (size_t i = 0; i < p->frame.n; i++) {
         const struct frame *f = &p->frame.v[i];
 
         if (f->module && !(f->flags & FRAME_RETURN))
-            vec_push(&out->v, ((struct row){ f->module, f->address, out->v.n, p->chain.v[i] }));
+            vec_push(&out->v, ((struct row){ f->module, f->address, p->chain.v[i] }));
     }
-    if (out->v.n)
-        qsort(out->v.v, out->v.n, sizeof *out->v.v, by_address);
+    sort_stable(out->v.v, out->v.n, sizeof *out->v.v, by_address);
     keep_last_of_address(out);
 }
 

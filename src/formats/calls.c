@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/sat.h"
+#include "base/sort.h"
 
 struct open { /* a call that is open at the current time of the sweep */
     uint64_t end, self_ns;
@@ -44,32 +45,9 @@ void calls_end(struct calls *c, uint32_t thread, size_t call, uint64_t end_ns)
     t->unsorted |= call + 1 < t->v.n && starts_before(x + 1, x);
 }
 
-struct numbered { /* qsort is not stable; the number keeps equal calls in order */
-    struct call call;
-    size_t number;
-};
-
 static int by_start(const void *a, const void *b)
 {
-    const struct numbered *x = a, *y = b;
-
-    if (starts_before(&x->call, &y->call))
-        return -1;
-    if (starts_before(&y->call, &x->call))
-        return 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static void sort_calls(struct calls_of_thread *t)
-{
-    struct numbered *n = mem_alloc((t->v.n + 1) * sizeof *n);
-
-    for (size_t i = 0; i < t->v.n; i++)
-        n[i] = (struct numbered){ t->v.v[i], i };
-    qsort(n, t->v.n, sizeof *n, by_start);
-    for (size_t i = 0; i < t->v.n; i++)
-        t->v.v[i] = n[i].call;
-    free(n);
+    return starts_before(a, b) ? -1 : starts_before(b, a);
 }
 
 static void close_call(struct sweep *s)
@@ -127,7 +105,7 @@ void calls_write(struct calls *c, struct intern *in)
         struct calls_of_thread *t = &c->thread.v[s.thread];
 
         if (t->unsorted)
-            sort_calls(t);
+            sort_stable(t->v.v, t->v.n, sizeof *t->v.v, by_start);
         write_thread(&s, t);
     }
     vec_release(&s.open);

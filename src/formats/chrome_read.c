@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "formats/calls.h"
 #include "formats/chrome.h"
 #include "formats/json_input.h"
@@ -36,7 +37,6 @@ struct value { /* an argument that is a number: a series if the event is a count
 struct mark { /* B or E */
     struct call call; /* of an E, only the time */
     bool is_end;
-    size_t number; /* in the order of the file */
 };
 
 struct track {
@@ -461,7 +461,7 @@ static void take_again(struct reader *x, const struct event *ev)
         return;
     c = call_of(x, ev);
     if (ev->phase == 'B' || ev->phase == 'E')
-        vec_push(&t->mark, ((struct mark){ c, ev->phase == 'E', t->mark.n }));
+        vec_push(&t->mark, ((struct mark){ c, ev->phase == 'E' }));
     else
         calls_add(&x->calls, t->id, &c);
 }
@@ -525,15 +525,12 @@ static int by_time(const void *a, const void *b)
 {
     const struct mark *x = a, *y = b;
 
-    if (x->call.start_ns != y->call.start_ns)
-        return x->call.start_ns < y->call.start_ns ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
+    return x->call.start_ns < y->call.start_ns ? -1 : x->call.start_ns > y->call.start_ns;
 }
 
 static void match_marks(struct reader *x, struct track *t)
 {
-    if (t->mark.n)
-        qsort(t->mark.v, t->mark.n, sizeof *t->mark.v, by_time);
+    sort_stable(t->mark.v, t->mark.n, sizeof *t->mark.v, by_time);
     for (size_t i = 0; i < t->mark.n; i++) {
         const struct mark *m = &t->mark.v[i];
 

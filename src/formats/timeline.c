@@ -7,21 +7,15 @@
 #include <string.h>
 
 #include "base/hash.h"
-
-struct sortable {
-    struct timeline_item item;
-    size_t serial;
-};
+#include "base/sort.h"
 
 static int by_thread_and_time(const void *a, const void *b)
 {
-    const struct sortable *x = a, *y = b;
+    const struct timeline_item *x = a, *y = b;
 
-    if (x->item.thread != y->item.thread)
-        return x->item.thread < y->item.thread ? -1 : 1;
-    if (x->item.end_ns != y->item.end_ns)
-        return x->item.end_ns < y->item.end_ns ? -1 : 1;
-    return x->serial < y->serial ? -1 : x->serial > y->serial;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
 bool timeline_is_time(const struct profile *p, uint32_t metric)
@@ -56,14 +50,14 @@ static size_t add_up(struct timeline_item *v, size_t n)
     return kept;
 }
 
-static void add_run(struct timeline *t, const struct sortable *s, size_t n)
+static void add_run(struct timeline *t, const struct timeline_item *v, size_t n)
 {
-    bool timed = s[0].item.end_ns && (n == 1 || s[0].item.end_ns != s[n - 1].item.end_ns);
-    struct timeline_run r = { s[0].item.thread, timed, t->item.n, n };
+    bool timed = v[0].end_ns && (n == 1 || v[0].end_ns != v[n - 1].end_ns);
+    struct timeline_run r = { v[0].thread, timed, t->item.n, n };
 
     vec_reserve(&t->item, t->item.n + n);
     for (size_t i = 0; i < n; i++)
-        vec_push(&t->item, s[i].item);
+        vec_push(&t->item, v[i]);
     if (!r.timed) {
         r.n = add_up(t->item.v + r.first, n);
         t->item.n = r.first + r.n;
@@ -85,7 +79,7 @@ static struct timeline_item item_of(const struct profile *p, size_t i, uint32_t 
 void timeline_build(struct timeline *t, const struct an_view *v, enum timeline_tags tags)
 {
     const struct profile *p = v->profile;
-    VEC(struct sortable) s = { 0 };
+    VEC(struct timeline_item) all = { 0 };
     uint32_t stack;
     unsigned kind;
 
@@ -94,16 +88,15 @@ void timeline_build(struct timeline *t, const struct an_view *v, enum timeline_t
         const struct profile_sample *m = &p->sample.v[i];
 
         if (m->weight && an_view_takes(v, m, &stack, &kind))
-            vec_push(&s, ((struct sortable){ item_of(p, i, stack, tags), i }));
+            vec_push(&all, item_of(p, i, stack, tags));
     }
-    if (s.n)
-        qsort(s.v, s.n, sizeof *s.v, by_thread_and_time);
-    for (size_t i = 0, n; i < s.n; i += n) {
-        for (n = 1; i + n < s.n && s.v[i + n].item.thread == s.v[i].item.thread; n++)
+    sort_stable(all.v, all.n, sizeof *all.v, by_thread_and_time);
+    for (size_t i = 0, n; i < all.n; i += n) {
+        for (n = 1; i + n < all.n && all.v[i + n].thread == all.v[i].thread; n++)
             ;
-        add_run(t, s.v + i, n);
+        add_run(t, all.v + i, n);
     }
-    vec_release(&s);
+    vec_release(&all);
 }
 
 void timeline_release(struct timeline *t)

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 
 #include "base/search.h"
+#include "base/sort.h"
 
 enum { DEPTH_MAX = 1024, RANGES_MAX = 4 << 20 };
 
 struct range {
     uint64_t lo, hi;
-    uint32_t node, order; /* order of the walk: a caller comes before what it inlines */
+    uint32_t node;
 };
 
 struct walk {
@@ -53,7 +54,7 @@ static uint32_t add_node(struct walk *w, Dwarf_Die *die, uint32_t parent)
 
     while ((at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0 && w->range.n < RANGES_MAX)
         if (sym_dwarf_unit_is_range(lo, hi))
-            vec_push(&w->range, ((struct range){ lo, hi, id, id }));
+            vec_push(&w->range, ((struct range){ lo, hi, id }));
     if (w->range.n == first)
         return 0;
     n = vec_add(&w->u->node);
@@ -158,15 +159,14 @@ static void walk_tree(struct walk *w)
     }
 }
 
+/* Of equal ranges, the walk found that of a caller before those of what it inlines. */
 static int by_start(const void *a, const void *b)
 {
     const struct range *x = a, *y = b;
 
     if (x->lo != y->lo)
         return x->lo < y->lo ? -1 : 1;
-    if (x->hi != y->hi)
-        return x->hi > y->hi ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    return x->hi > y->hi ? -1 : x->hi < y->hi;
 }
 
 static void add_edge(struct sym_dwarf_unit *u, uint64_t address, uint32_t node)
@@ -216,8 +216,7 @@ struct sym_dwarf_unit *sym_dwarf_unit_new(struct sym_dwarf_file *f, Dwarf_CU *cu
         u->language = dwarf_srclang(&u->tree);
         walk_tree(w);
     }
-    if (w->range.n)
-        qsort(w->range.v, w->range.n, sizeof *w->range.v, by_start);
+    sort_stable(w->range.v, w->range.n, sizeof *w->range.v, by_start);
     make_edges(w);
     vec_release(&w->range);
     free(w);

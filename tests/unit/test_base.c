@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sort.h"
 
 TEST(err_keeps_the_first_cause_and_adds_context)
 {
@@ -260,6 +261,37 @@ TEST(map_reads_short_texts_and_numbers)
     CHECK_EQ(map_read_int(test_file("-42\n", 4), 7), -42);
     CHECK_EQ(map_read_int(test_file("max\n", 4), 7), 7);
     CHECK_EQ(map_read_int("/nonexistent", 7), 7);
+}
+
+struct pair {
+    uint32_t key, serial;
+    char rest[5]; /* a size that is no power of two */
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+TEST(sort_stable_keeps_equal_items_in_order)
+{
+    enum { MOST = 70 };
+    struct pair v[MOST];
+    uint32_t dice = 1;
+
+    for (uint32_t n = 0; n <= MOST; n++) {
+        for (uint32_t i = 0; i < n; i++) {
+            dice = dice * 1664525 + 1013904223;
+            v[i] = (struct pair){ dice >> 29, i, { 0 } };
+        }
+        sort_stable(v, n, sizeof *v, by_key);
+        for (uint32_t i = 1; i < n; i++)
+            CHECK(v[i - 1].key < v[i].key ||
+                  (v[i - 1].key == v[i].key && v[i - 1].serial < v[i].serial));
+    }
+    sort_stable(NULL, 0, sizeof *v, by_key);
 }
 
 TEST(digits_end_at_any_other_byte)
