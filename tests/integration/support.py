@@ -7,9 +7,11 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 SOURCE = pathlib.Path(os.environ["FATHOM_SOURCE"])
@@ -151,6 +153,28 @@ class Case(unittest.TestCase):
         path = self.dir / name
         fathom("record", "-o", path, *options, "--", *command, status=status)
         return path
+
+    def start_session(self, *command, **more):
+        """Start a program in its own session, so that none of its processes outlives the test."""
+        for stream in ("stdin", "stdout", "stderr"):
+            more.setdefault(stream, subprocess.DEVNULL)
+        p = subprocess.Popen([str(c) for c in command], start_new_session=True, **more)
+        self.addCleanup(self.end_session, p)
+        return p
+
+    def end_session(self, p):
+        try:
+            os.killpg(p.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        p.wait(SECONDS)
+
+    def until(self, true, what):
+        for _ in range(SECONDS * 100):
+            if true():
+                return
+            time.sleep(0.01)
+        self.fail(f"waited too long for {what}")
 
 
 class NobodyCase(Case):

@@ -6,11 +6,10 @@ import pathlib
 import re
 import shutil
 import threading
-import time
 import unittest
 
 from recording import Recording
-from support import SECONDS, Case, fathom, need_perf_events, report, workload
+from support import Case, fathom, need_perf_events, report, workload
 
 ROUNDS = "60"
 FUNCTIONS = {"heavy", "work"}  # of workloads/lines.c; the first is inlined
@@ -76,13 +75,6 @@ class Debuginfod(Case):
         out = self.dir / "p.fathom"
         fathom("record", "-o", out, "--", self.program, ROUNDS, env=env)
         return out
-
-    def until(self, true, what):
-        for _ in range(SECONDS * 100):
-            if true():
-                return
-            time.sleep(0.01)
-        self.fail(f"waited too long for {what}")
 
     def fetching(self):
         """The processes that fetch in the background have the variable that was set for this test."""

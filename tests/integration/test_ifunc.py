@@ -2,7 +2,6 @@
 import os
 import signal
 import subprocess
-import time
 
 from recording import Recording
 from support import (AS_NOBODY, FATHOM, NOBODY, SECONDS, Case, NobodyCase, need_perf_events, run, workload)
@@ -34,27 +33,13 @@ class Recorder:
     """Mixed into cases: record a program that does its work and then waits."""
 
     def popen(self, *command, **more):
-        more.setdefault("stdin", subprocess.DEVNULL)
-        p = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                             start_new_session=True, **more)
+        p = self.start_session(*command, stdout=subprocess.PIPE, **more)
         self.addCleanup(p.stdout.close)
-        self.addCleanup(self.end, p)
         return p
-
-    def end(self, p):
-        try:
-            os.killpg(p.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        p.wait(SECONDS)
 
     def until_recording(self):
         """The recorder writes a file as soon as it records."""
-        for _ in range(SECONDS * 100):
-            if self.out.exists():
-                return
-            time.sleep(0.01)
-        self.fail("the recorder did not start")
+        self.until(self.out.exists, "the recorder to start")
 
     def stop(self, recorder, target):
         """End the recording after the work and before the program."""

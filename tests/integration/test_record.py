@@ -23,27 +23,7 @@ class Record(Case):
         self.out = self.dir / "p.fathom"
 
     def start(self, *args, **more):
-        """A recorder in its own session, so that none of its processes outlives the test."""
-        more.setdefault("stderr", subprocess.DEVNULL)
-        p = subprocess.Popen([FATHOM, "record", "-o", str(self.out), *map(str, args)],
-                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                             start_new_session=True, **more)
-        self.addCleanup(self.end, p)
-        return p
-
-    def end(self, p):
-        try:
-            os.killpg(p.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        p.wait(SECONDS)
-
-    def until(self, true, what):
-        for _ in range(SECONDS * 10):
-            if true():
-                return
-            time.sleep(0.1)
-        self.fail(f"waited too long for {what}")
+        return self.start_session(FATHOM, "record", "-o", self.out, *args, **more)
 
     def child_of(self, pid):
         path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
@@ -417,9 +397,8 @@ sys.stdin.readline()
         return reader, writer
 
     def start_on_pipe(self, pipe):
-        p = subprocess.Popen([FATHOM, "record", "-o", "-", "--", "sleep", "100000"], stdin=subprocess.DEVNULL,
-                             stdout=pipe, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        self.addCleanup(self.end, p)
+        p = self.start_session(FATHOM, "record", "-o", "-", "--", "sleep", "100000", stdout=pipe,
+                               stderr=subprocess.PIPE, text=True)
         return p, self.child_of(p.pid)
 
     def has_ended(self, pid):
@@ -469,7 +448,7 @@ sys.stdin.readline()
         self.assertIsNone(p.poll(), "the recorder ended by itself")
         p.kill()
         p.wait(SECONDS)
-        self.end(p)
+        self.end_session(p)
         # The last chunk may be incomplete.  Names are written last and are missing.
         shown = report(self.out)
         self.assertRegex(shown["damage"], "unfinished|truncated|missing")
@@ -482,7 +461,7 @@ sys.stdin.readline()
         for _ in range(rounds(3, 300)):
             p = self.start("-F", "9999", "--", workload("split"), "100000000")
             time.sleep(random.uniform(0, 1))
-            self.end(p)
+            self.end_session(p)
             if self.out.exists():
                 done = fathom("report", self.out, status=None)
                 self.assertIn(done.returncode, (0, 1), done.stderr)

@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 #include "cfi/cfi.h"
+#include "unw_build.h"
 #include "unwind/unw_machine.h"
-#include "unwind/unw_table.h"
 
 static bool follows(const struct unw_machine *m, const unsigned char *code, size_t n,
                     int64_t *target)
@@ -91,19 +91,10 @@ static bool read_code(const struct unw_table *t, uint64_t address, void *to, siz
 /* The rules of the test's module: rule I + 1 applies from AT[I] on. */
 static struct unw_table table_of(const struct unw_rule *rules, const uint16_t *at, size_t n)
 {
-    static uint32_t pages[2];
-    static struct unw_header header;
-    static struct unw_rule all[MOST + 1];
-    static struct unw_row rows[MOST];
+    struct unw_table t = unw_build_table(CODE, rules, at, n);
 
-    for (size_t i = 0; i < n; i++) {
-        all[i + 1] = rules[i];
-        rows[i] = (struct unw_row){ at[i], (uint16_t)(i + 1) };
-    }
-    pages[1] = (uint32_t)n;
-    header = (struct unw_header){ .n_rules = (uint32_t)n + 1, .n_pages = 1, .n_rows = (uint32_t)n,
-                                  .low = CODE };
-    return (struct unw_table){ .body = { &header, all, pages, rows, 0, false }, .code = read_code };
+    t.code = read_code;
+    return t;
 }
 
 static struct unw_rule analysed(int cfa_off)

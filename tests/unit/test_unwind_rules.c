@@ -4,27 +4,10 @@
 
 #include "base/buf.h"
 #include "cfi/cfi_table.h"
-#include "unwind/unw_table.h"
+#include "unw_build.h"
 
 enum { CODE = 0x10000, STACK = 0x7000, WORDS = 64, MOST = 16 };
 enum { AWAY = 1 }; /* an invalid frame pointer */
-
-/* The only table of a test, with one page; rule I + 1 applies from AT[I] on. */
-static struct unw_table table_of(const struct unw_rule *rules, const uint16_t *at, size_t n)
-{
-    static uint32_t pages[2];
-    static struct unw_header header;
-    static struct unw_rule all[MOST + 1];
-    static struct unw_row rows[MOST];
-
-    for (size_t i = 0; i < n; i++) {
-        all[i + 1] = rules[i];
-        rows[i] = (struct unw_row){ at[i], (uint16_t)(i + 1) };
-    }
-    pages[1] = (uint32_t)n;
-    header = (struct unw_header){ .n_rules = (uint32_t)n + 1, .n_pages = 1, .n_rows = (uint32_t)n };
-    return (struct unw_table){ .body = { &header, all, pages, rows, 0, false } };
-}
 
 /* Caller's pc at CFA - 8, fp and bx unchanged. */
 static struct unw_rule rule(enum unw_cfa cfa, int off, unsigned extra)
@@ -54,7 +37,7 @@ TEST(unwind_walk_looks_callers_up_at_their_call)
     /* The call is the last instruction of first: its return address is the start of second. */
     struct unw_rule rules[] = { rule(UNW_CFA_SP, 24, 0), rule(UNW_CFA_SP, 8, 0),
                                 rule(UNW_CFA_SP, 8, 0) };
-    struct unw_table t = table_of(rules, (uint16_t[]){ 0x100, 0x110, 0x200 }, 3);
+    struct unw_table t = unw_build_table(0, rules, (uint16_t[]){ 0x100, 0x110, 0x200 }, 3);
     uint64_t w[WORDS] = { CODE + 0x110, 0, 0, CODE + 0x208 };
     size_t n;
 
@@ -68,7 +51,7 @@ TEST(unwind_walk_looks_callers_up_at_their_call)
 TEST(unwind_walk_ends_at_a_return_address_of_zero)
 {
     struct unw_rule one = rule(UNW_CFA_SP, 8, 0);
-    struct unw_table t = table_of(&one, (uint16_t[]){ 0 }, 1);
+    struct unw_table t = unw_build_table(0, &one, (uint16_t[]){ 0 }, 1);
     uint64_t w[WORDS] = { CODE + 0x10, 0 };
     size_t n;
 
@@ -85,7 +68,7 @@ TEST(unwind_walk_refuses_a_step_that_does_not_move_the_stack)
 
     rules[1].off[UNW_PC] = 1;
     rules[1].where = UNW_WHERE(UNW_AT_SAME, UNW_AT_SP, UNW_AT_SAME);
-    t = table_of(rules, (uint16_t[]){ 0, 0x100 }, 2);
+    t = unw_build_table(0, rules, (uint16_t[]){ 0, 0x100 }, 2);
     CHECK_EQ(walk(&t, (struct unw_regs){ CODE, STACK, AWAY }, w, &n), UNW_LOST);
     CHECK_EQ(n, 2);
 }
@@ -93,7 +76,7 @@ TEST(unwind_walk_refuses_a_step_that_does_not_move_the_stack)
 TEST(unwind_walk_counts_the_word_that_a_linkage_entry_pushed)
 {
     struct unw_rule one = rule(UNW_CFA_PLT, 8, 11);
-    struct unw_table t = table_of(&one, (uint16_t[]){ 0 }, 1);
+    struct unw_table t = unw_build_table(0, &one, (uint16_t[]){ 0 }, 1);
     uint64_t w[WORDS] = { CODE + 0x10, CODE + 0x20, CODE + 0x30 };
     size_t n;
 
@@ -106,7 +89,7 @@ TEST(unwind_walk_counts_the_word_that_a_linkage_entry_pushed)
 TEST(unwind_walk_adds_what_follows_a_loaded_address)
 {
     struct unw_rule one = rule(UNW_CFA_SP_DEREF, 16, 8);
-    struct unw_table t = table_of(&one, (uint16_t[]){ 0 }, 1);
+    struct unw_table t = unw_build_table(0, &one, (uint16_t[]){ 0 }, 1);
     uint64_t w[WORDS] = { 0, 0, STACK + 5 * 8, 0, 0, CODE + 0x40 };
     size_t n;
 
