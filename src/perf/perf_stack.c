@@ -91,6 +91,17 @@ static uint32_t frame_of(struct perf_stacks *s, struct perf_space *space, const 
     return id;
 }
 
+/* The same after the walk: loads the module if the walk met too many to repeat it for each. */
+static uint32_t frame_now(struct perf_stacks *s, struct perf_space *space,
+                          const struct unw_frame *f)
+{
+    bool loaded = false;
+    uint32_t id = frame_of(s, space, f, &loaded);
+
+    loaded = false;
+    return id ? id : frame_of(s, space, f, &loaded);
+}
+
 /* Number of outermost frames that equal those of the thread's last stack. */
 static size_t same_as_last(const struct perf_thread *t, const struct user *u)
 {
@@ -295,10 +306,8 @@ static void walk(struct perf_stacks *s, struct perf_thread *t, const struct perf
 
 static bool ends_at_a_root(struct perf_stacks *s, struct perf_thread *t, const struct user *u)
 {
-    bool loaded = false;
-
     return u->n && umap_find(&s->root_frames,
-                             frame_of(s, t->process->space, &u->frames[u->n - 1], &loaded));
+                             frame_now(s, t->process->space, &u->frames[u->n - 1]));
 }
 
 /* Complete a walk that did not reach the root. */
@@ -319,8 +328,7 @@ static void complete(struct perf_stacks *s, struct perf_thread *t, const struct 
 
 static void count_bare(struct perf_stacks *s, struct perf_thread *t, const struct user *u)
 {
-    bool loaded = false;
-    uint32_t frame = frame_of(s, t->process->space, &u->frames[u->n - 1], &loaded);
+    uint32_t frame = frame_now(s, t->process->space, &u->frames[u->n - 1]);
 
     s->counts.bare++;
     s->bare_module = s->in->frame.v[frame - 1].module;
@@ -344,8 +352,7 @@ static void count(struct perf_stacks *s, struct perf_thread *t, const struct use
 /* Only the name of the last function shows whether a chain reached the root. */
 static void note_end(struct perf_stacks *s, struct perf_thread *t, const struct user *u)
 {
-    bool loaded = false;
-    uint32_t frame = frame_of(s, t->process->space, &u->frames[u->n - 1], &loaded);
+    uint32_t frame = frame_now(s, t->process->space, &u->frames[u->n - 1]);
 
     umap_put(&s->ends, frame, umap_find(&s->ends, frame) + 1);
 }
@@ -362,12 +369,11 @@ static uint32_t intern_user(struct perf_stacks *s, struct perf_thread *t, const 
                             size_t same)
 {
     uint32_t parent = same ? t->last.v[same - 1].stack : u->parent;
-    bool loaded = false;
 
     vec_reserve(&t->last, u->n);
     for (size_t i = same; i < u->n; i++) {
         const struct unw_frame *f = &u->frames[u->n - 1 - i];
-        uint32_t frame = frame_of(s, t->process->space, f, &loaded);
+        uint32_t frame = frame_now(s, t->process->space, f);
 
         if (u->end == UNW_ROOT && u->way != BY_ADDRESS && i == 0)
             umap_put(&s->root_frames, frame, 1);

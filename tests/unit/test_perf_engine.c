@@ -606,6 +606,34 @@ TEST(perf_engine_names_code_by_the_jitdump_its_process_maps)
     finish(&r);
 }
 
+TEST(perf_engine_keeps_the_frames_of_a_stack_through_many_modules)
+{
+    enum { MODULES = 100 };
+    uint64_t chain[MODULES + 2] = { MARK_USER };
+    struct run r;
+
+    start(&r);
+    pb_comm(&r.b, 1, 10, 10, "x", true);
+    for (uint64_t i = 0; i < MODULES; i++) {
+        char path[32];
+
+        snprintf(path, sizeof path, "/lib/%d.so", (int)i);
+        pb_map(&r.b, 2 + i, 10, CODE + PAGE * i, PAGE, 0, path);
+        chain[i + 1] = CODE + PAGE * i + 5;
+    }
+    pb_sample(&r.b, &(struct pb_sample){ .time = 2000000, .pid = 10, .tid = 10, .chain = chain });
+    told(&r, 0);
+    CHECK_EQ(r.profile->module.n, MODULES);
+    CHECK_EQ(r.profile->stack.n, MODULES);
+    for (size_t i = 0; i < MODULES; i++) {
+        const struct frame *f = &r.profile->frame.v[r.profile->stack.v[i].frame - 1];
+
+        CHECK_EQ(f->address, 5);
+        CHECK(f->module);
+    }
+    finish(&r);
+}
+
 /* A container numbers its processes on its own, and its runtime names the map by that number. */
 TEST(perf_modules_of_code_without_a_file_have_the_process_number_of_their_namespace)
 {
