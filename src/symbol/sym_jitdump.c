@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/hash.h"
+#include "base/search.h"
+#include "base/sort.h"
 #include "base/utf8.h"
 #include "profile/module_kind.h"
 #include "symbol/sym_jitmap.h"
@@ -58,10 +61,18 @@ static void read_lines(struct sym_jitdump *d, struct cursor c, struct pending *p
     }
     p->n = d->line.n - p->first;
     if (p->n)
-        qsort(d->line.v + p->first, p->n, sizeof *d->line.v, by_address);
+        sort_stable(d->line.v + p->first, p->n, sizeof *d->line.v, by_address);
 }
 
-static void read_code(struct sym_jitdump *d, struct cursor c, struct pending *p)
+/* LAST: position + 1 of the last code with a number. */
+static void add_code(struct sym_jitdump *d, struct umap *last, struct sym_jitdump_code code)
+{
+    vec_push(&d->code, code);
+    umap_put(last, code.index, (uint32_t)d->code.n);
+}
+
+static void read_code(struct sym_jitdump *d, struct umap *last, struct cursor c,
+                      struct pending *p)
 {
     struct sym_jitdump_code code = { 0 };
     uint64_t size;
@@ -80,38 +91,37 @@ static void read_code(struct sym_jitdump *d, struct cursor c, struct pending *p)
         code.n_lines = p->n;
     }
     p->n = 0;
-    vec_push(&d->code, code);
+    add_code(d, last, code);
 }
 
 /* Moved code is found at its new address from now on. */
-static void read_move(struct sym_jitdump *d, struct cursor c)
+static void read_move(struct sym_jitdump *d, struct umap *last, struct cursor c)
 {
     struct sym_jitdump_code code;
-    uint64_t to, index;
+    uint64_t to;
+    uint32_t of;
 
     cur_skip(&c, 24); /* pid, tid, vma, old address */
     to = cur_u64(&c);
     cur_skip(&c, 8);
-    index = cur_u64(&c);
-    for (size_t i = d->code.n; !c.failed && i-- > 0;)
-        if (d->code.v[i].index == index) {
-            code = d->code.v[i];
-            if (code.end - code.start > UINT64_MAX - to)
-                return;
-            code.end = to + (code.end - code.start);
-            code.start = to;
-            code.n_lines = 0; /* its lines refer to the old addresses */
-            vec_push(&d->code, code);
-            return;
-        }
+    of = umap_find(last, cur_u64(&c));
+    if (!of || c.failed)
+        return;
+    code = d->code.v[of - 1];
+    if (code.end - code.start > UINT64_MAX - to)
+        return;
+    code.end = to + (code.end - code.start);
+    code.start = to;
+    code.n_lines = 0; /* its lines refer to the old addresses */
+    add_code(d, last, code);
 }
 
 bool sym_jitdump_parse(struct sym_jitdump *d, const unsigned char *data, size_t size)
 {
     struct cursor c = cursor_of(data, size);
     struct pending p = { 0 };
+    struct umap last = { 0 };
     uint32_t magic = cur_u32(&c), version = cur_u32(&c), header = cur_u32(&c);
-    unsigned moves = 0;
 
     if (magic != MAGIC || version != 1 || header < HEADER_SIZE)
         return false;
@@ -127,12 +137,13 @@ bool sym_jitdump_parse(struct sym_jitdump *d, const unsigned char *data, size_t 
         if (c.failed)
             break;
         if (id == CODE_LOAD)
-            read_code(d, body, &p);
-        else if (id == CODE_MOVE && ++moves < 10000) /* each searches all code */
-            read_move(d, body);
+            read_code(d, &last, body, &p);
+        else if (id == CODE_MOVE)
+            read_move(d, &last, body);
         else if (id == DEBUG_INFO)
             read_lines(d, body, &p);
     }
+    umap_release(&last);
     return true;
 }
 
@@ -236,16 +247,10 @@ static const struct sym_jitdump_code *code_at(const struct dump_state *st, uint6
 static const struct sym_jitdump_line *line_at(const struct dump_state *st,
                                               const struct sym_jitdump_code *c, uint64_t address)
 {
-    const struct sym_jitdump_line *found = NULL;
+    const struct sym_jitdump_line *line = st->dump.line.v + c->first_line;
+    size_t n = search(0, c->n_lines, i, line[i].address <= address);
 
-    for (size_t i = 0; i < c->n_lines; i++) {
-        const struct sym_jitdump_line *l = &st->dump.line.v[c->first_line + i];
-
-        if (l->address > address)
-            break;
-        found = l;
-    }
-    return found;
+    return n ? &line[n - 1] : NULL;
 }
 
 static bool dump_find(struct sym_module *m, void *state, uint64_t address)

@@ -1,5 +1,6 @@
 /* test_jit.c - names of JIT code and of the kernel.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -247,6 +248,77 @@ TEST(jitdump_provides_names_lines_and_bytes)
     sym_module_close(m);
     buf_release(&b);
     buf_release(&body);
+}
+
+/* One function of ROWS bytes with a line for each. */
+static void add_long_code(struct buf *b, uint64_t address, uint64_t rows)
+{
+    struct buf lines = { 0 }, code = { 0 };
+
+    buf_u64(&lines, address);
+    buf_u64(&lines, rows);
+    for (uint64_t i = 0; i < rows; i++) {
+        buf_u64(&lines, address + i);
+        buf_u64(&lines, i + 1); /* line and discriminator */
+        buf_add(&lines, i ? "\377" : "f", 2);
+    }
+    add_record(b, 2, &lines);
+    buf_u64(&code, 0);
+    buf_u64(&code, address);
+    buf_u64(&code, address);
+    buf_u64(&code, rows);
+    buf_u64(&code, 1);
+    buf_add(&code, "long", 5);
+    buf_reserve(&code, rows);
+    memset(code.data + code.n, 0x90, rows);
+    code.n += rows;
+    add_record(b, 0, &code);
+    buf_release(&lines);
+    buf_release(&code);
+}
+
+static void add_move(struct buf *b, uint64_t to, uint64_t index)
+{
+    struct buf body = { 0 };
+
+    for (int i = 0; i < 3; i++) /* pid, tid, vma, old address */
+        buf_u64(&body, 0);
+    buf_u64(&body, to);
+    buf_u64(&body, 16);
+    buf_u64(&body, index);
+    add_record(b, 1, &body);
+    buf_release(&body);
+}
+
+/* Comparing each address with all lines, or each move with all code, would take 100 billion steps. */
+TEST(jitdump_finds_lines_and_moved_code_without_comparing_all)
+{
+    enum { ROWS = 400000, MOVES = 400000, TO = 1 << 20 };
+    struct rlimit cpu = { 20, 20 };
+    struct sym_jitdump d = { 0 };
+    const struct sym_line *c;
+    struct sym_module *m;
+    struct buf b = { 0 };
+    char path[256];
+
+    add_header(&b, 0);
+    add_long_code(&b, 0x1000, ROWS);
+    snprintf(path, sizeof path, "%s/jit-1.dump", test_dir());
+    write_file(path, b.data, b.n);
+    CHECK_EQ(setrlimit(RLIMIT_CPU, &cpu), 0);
+    m = sym_module_open(&(struct sym_request){ .path = path, .kind = MODULE_JIT });
+    for (uint64_t i = 0; i < ROWS; i++)
+        CHECK(sym_module_find(m, 0x1000 + i, &c) == 1 && c[0].line == i + 1);
+    sym_module_close(m);
+    for (uint64_t i = 0; i < MOVES; i++)
+        add_code(&b, 0x1000, "other", 2 + i);
+    for (uint64_t i = 0; i < MOVES; i++)
+        add_move(&b, TO + i, 2);
+    CHECK(sym_jitdump_parse(&d, b.data, b.n));
+    CHECK_EQ(d.code.n, 1 + 2 * MOVES);
+    CHECK(d.code.v[2 * MOVES].start == TO + MOVES - 1 && d.code.v[2 * MOVES].index == 2);
+    sym_jitdump_release(&d);
+    buf_release(&b);
 }
 
 /* is_past: the recorded process has ended, even if another process now has its pid. */
