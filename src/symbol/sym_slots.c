@@ -9,7 +9,7 @@
 
 enum {
     SECTIONS_MAX = 1024,
-    TABLE_MAX = 64 << 20, /* bytes of symbols, of their names and of relocations */
+    TABLE_MAX = 64 << 20, /* bytes of symbols, of their names and of all relocations */
     NAME_MAX_BYTES = 1024,
     SLOTS_MAX = 1 << 16,
     RESOLVERS_MAX = 4096,
@@ -111,10 +111,12 @@ static void add_slot(struct sym_slots *s, const struct tables *t, const Elf64_Re
         vec_push(&s->slot, slot);
 }
 
-static void add_slots(struct sym_slots *s, const struct tables *t, const struct elf_section *from)
+/* Read at most *LEFT bytes: sections may overlap, so that a small file has many relocations. */
+static void add_slots(struct sym_slots *s, const struct tables *t, const struct elf_section *from,
+                      uint64_t *left)
 {
     Elf64_Rela *part = mem_alloc(PART * sizeof *part);
-    uint64_t all = (from->size < TABLE_MAX ? from->size : TABLE_MAX) / sizeof *part, n;
+    uint64_t all = (from->size < *left ? from->size : *left) / sizeof *part, n;
 
     for (uint64_t at = 0; at < all; at += n) {
         n = all - at < PART ? all - at : PART;
@@ -123,6 +125,7 @@ static void add_slots(struct sym_slots *s, const struct tables *t, const struct 
         for (uint64_t i = 0; i < n; i++)
             add_slot(s, t, &part[i]);
     }
+    *left -= all * sizeof *part;
     free(part);
 }
 
@@ -147,6 +150,7 @@ void sym_slots_read(struct sym_slots *s)
 {
     bool known = s->elf.machine == EM_X86_64 || s->elf.machine == EM_AARCH64;
     struct tables t = { 0 };
+    uint64_t left = TABLE_MAX;
 
     if (known && load_tables(s, &t)) {
         add_resolvers(s, &t);
@@ -154,7 +158,7 @@ void sym_slots_read(struct sym_slots *s)
             struct elf_section x;
 
             if (elf_file_section(&s->elf, i, &x) && x.type == SHT_RELA && (x.flags & SHF_ALLOC))
-                add_slots(s, &t, &x);
+                add_slots(s, &t, &x, &left);
         }
     }
     free(t.symbols);

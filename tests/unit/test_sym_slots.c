@@ -1,6 +1,8 @@
 /* test_sym_slots.c - what a resolver can return, by its code.  SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
+#include <sys/resource.h>
 
+#include "base/mem.h"
 #include "symbol/sym_slots.h"
 #include "test.h"
 
@@ -92,4 +94,43 @@ TEST(sym_slots_of_a_file_with_symbols_are_marked)
     CHECK(s.has_symtab);
     fclose(f);
     sym_slots_release(&s);
+}
+
+/* Hashing the names of all relocations of all sections would take minutes. */
+TEST(sym_slots_of_overlapping_sections_are_read_within_a_limit)
+{
+    enum { SECTIONS = 1000, RELOCATIONS = 250000, NAME = 1000,
+           NAMES_AT = SECTIONS * sizeof(Elf64_Shdr), SYMBOLS_AT = NAMES_AT + 2 + NAME,
+           RELOCATIONS_AT = SYMBOLS_AT + 2 * sizeof(Elf64_Sym),
+           SIZE = RELOCATIONS_AT + RELOCATIONS * sizeof(Elf64_Rela) };
+    struct rlimit cpu = { 20, 20 };
+    unsigned char *file = mem_zalloc(SIZE);
+    Elf64_Sym function = { .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) };
+    Elf64_Rela one = { .r_info = ELF64_R_INFO(1, R_X86_64_GLOB_DAT) };
+    struct sym_slots s = { .elf = { .image = file, .fd = -1, .size = SIZE, .machine = EM_X86_64,
+                                    .n_sections = SECTIONS } };
+
+    for (unsigned i = 1; i < SECTIONS; i++) {
+        Elf64_Shdr h = { .sh_type = SHT_RELA, .sh_flags = SHF_ALLOC, .sh_offset = RELOCATIONS_AT,
+                         .sh_size = SIZE - RELOCATIONS_AT };
+
+        if (i == 1)
+            h = (Elf64_Shdr){ .sh_type = SHT_DYNSYM, .sh_offset = SYMBOLS_AT,
+                              .sh_size = 2 * sizeof function };
+        if (i == 2)
+            h = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_flags = SHF_ALLOC, .sh_offset = NAMES_AT,
+                              .sh_size = 2 + NAME };
+        memcpy(file + i * sizeof h, &h, sizeof h);
+    }
+    memset(file + NAMES_AT + 1, 'f', NAME);
+    memcpy(file + SYMBOLS_AT + sizeof function, &function, sizeof function);
+    for (uint64_t i = 0; i < RELOCATIONS; i++) {
+        one.r_offset = i;
+        memcpy(file + RELOCATIONS_AT + i * sizeof one, &one, sizeof one);
+    }
+    CHECK_EQ(setrlimit(RLIMIT_CPU, &cpu), 0);
+    sym_slots_read(&s);
+    CHECK(s.slot.n > 0 && s.slot.v[1].address == 1);
+    sym_slots_release(&s);
+    free(file);
 }
