@@ -31,6 +31,7 @@ struct elf_state {
         uint64_t start, end;
     } code[CODE_SECTIONS_MAX];
     size_t n_code;
+    struct umap alias; /* entry index + 1 -> index + 1 of the best alias */
     struct umap named; /* entry index + 1 -> demangled name from 1 */
     VEC(struct elf_name) name;
     enum sym_source best;
@@ -161,6 +162,7 @@ static void elf_close(void *state)
     struct elf_state *st = state;
 
     sym_table_release(&st->table);
+    umap_release(&st->alias);
     umap_release(&st->named);
     vec_release(&st->name);
     sym_image_close(st->mini);
@@ -227,12 +229,22 @@ static const struct sym_entry *best_alias(const struct elf_state *st, long at)
     return best;
 }
 
-static const struct sym_entry *entry_at(const struct elf_state *st, uint64_t address)
+/* Compare the aliases once: many addresses are in a function, and a hostile file has a million. */
+static const struct sym_entry *entry_at(struct elf_state *st, uint64_t address)
 {
     long at = st ? sym_table_find(&st->table, address) : -1;
-    const struct sym_entry *e = at >= 0 ? best_alias(st, at) : NULL;
+    const struct sym_entry *e;
+    uint32_t best;
 
-    return e && *text_of(st, e) ? e : NULL;
+    if (at < 0)
+        return NULL;
+    best = umap_find(&st->alias, (uint64_t)at + 1);
+    if (!best) {
+        best = (uint32_t)(best_alias(st, at) - st->table.entry.v) + 1;
+        umap_put(&st->alias, (uint64_t)at + 1, best);
+    }
+    e = &st->table.entry.v[best - 1];
+    return *text_of(st, e) ? e : NULL;
 }
 
 /* Demangle a function once: many addresses are in it. */

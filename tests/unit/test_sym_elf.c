@@ -1,7 +1,9 @@
 /* test_sym_elf.c - names from symbol tables made by hand.  SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
+#include <sys/resource.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "symbol/symbolizer.h"
 #include "test.h"
 
@@ -125,6 +127,24 @@ TEST(sym_elf_prefers_plain_names)
     CHECK_STR(name_at(TEXT + 32), "read"); /* in any order */
     CHECK_STR(name_at(TEXT + 48), "write");
     done();
+}
+
+/* Comparing all names for each address would take 40 billion steps. */
+TEST(sym_elf_compares_the_aliases_of_a_function_once)
+{
+    enum { ALIASES = 200000, LOOKUPS = 200000 };
+    struct named *list = mem_zalloc((ALIASES + 1) * sizeof *list);
+    struct rlimit cpu = { 20, 20 };
+
+    for (size_t i = 0; i < ALIASES; i++)
+        list[i] = (struct named){ i == 1 ? "plain" : "_odd", TEXT, TEXT_SIZE, STB_GLOBAL, STT_FUNC,
+                                  1 };
+    use(list);
+    CHECK_EQ(setrlimit(RLIMIT_CPU, &cpu), 0);
+    for (uint64_t i = 0; i < LOOKUPS; i++)
+        CHECK_STR(name_at(TEXT + i % TEXT_SIZE), "plain");
+    done();
+    free(list);
 }
 
 TEST(sym_elf_uses_only_code_symbols_of_this_file)
