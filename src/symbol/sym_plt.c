@@ -65,24 +65,22 @@ static uint32_t name_of_slot(const GElf_Rela *r, Elf_Data *syms, const struct sy
     }
 }
 
-static void add_slots(struct plt_state *st, Elf_Data *rela, Elf_Data *syms)
+/* Read at most *LEFT relocations: sections may overlap, so that a small file has many. */
+static void add_slots(struct plt_state *st, Elf_Data *rela, Elf_Data *syms,
+                      const struct sym_table *resolvers, size_t *left)
 {
     size_t n = rela->d_size / sizeof(Elf64_Rela);
-    struct sym_table resolvers = { 0 };
 
-    read_resolvers(st, &resolvers, syms);
-
-    for (size_t i = 0; i < n && i < RELOCATIONS_MAX; i++) {
+    for (size_t i = 0; i < n && *left; i++, --*left) {
         GElf_Rela r;
         uint32_t name;
 
         if (!gelf_getrela(rela, (int)i, &r))
             break;
-        name = name_of_slot(&r, syms, &resolvers);
+        name = name_of_slot(&r, syms, resolvers);
         if (name)
             sym_table_add(&st->slots, (struct sym_entry){ r.r_offset, r.r_offset + 8, name, 0, 0 });
     }
-    sym_table_release(&resolvers);
 }
 
 static void read_parts(struct plt_state *st, struct sym_image *im)
@@ -99,6 +97,9 @@ static void read_parts(struct plt_state *st, struct sym_image *im)
 
 static void read_slots(struct plt_state *st, struct sym_image *im)
 {
+    struct sym_table resolvers = { 0 };
+    size_t left = RELOCATIONS_MAX;
+    Elf_Data *known = NULL; /* the only table of dynamic symbols */
     GElf_Shdr sh;
 
     for (Elf_Scn *s = NULL; (s = elf_nextscn(im->elf, s));) {
@@ -110,12 +111,17 @@ static void read_slots(struct plt_state *st, struct sym_image *im)
             continue;
         syms = elf_getdata(elf_getscn(im->elf, sh.sh_link), NULL);
         text = elf_getdata(elf_getscn(im->elf, of.sh_link), NULL);
-        if (!syms || !text || !text->d_buf || (st->text && st->text != text->d_buf))
+        if (!syms || !text || !text->d_buf || (known && known != syms))
             continue;
-        st->text = text->d_buf;
-        st->text_size = text->d_size;
-        add_slots(st, d, syms);
+        if (!known) {
+            known = syms;
+            st->text = text->d_buf;
+            st->text_size = text->d_size;
+            read_resolvers(st, &resolvers, syms);
+        }
+        add_slots(st, d, syms, &resolvers, &left);
     }
+    sym_table_release(&resolvers);
     sym_table_finish(&st->slots, NULL, NULL);
     st->read = true;
 }
