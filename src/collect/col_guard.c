@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,18 +73,18 @@ static void remove_orphans(const char *parent, const char *prefix)
 
 /* Returns whether G->folder exists and is locked: another recorder may have removed it before we
  * had the lock. */
-static int lock_folder(struct col_guard *g)
+static bool lock_folder(struct col_guard *g)
 {
     struct stat st;
 
     g->fd = open(g->folder, folder_flags);
     if (g->fd < 0)
-        return 0;
+        return false;
     flock(g->fd, LOCK_EX);
     if (fstat(g->fd, &st) == 0 && st.st_nlink)
-        return 1;
+        return true;
     close(g->fd);
-    return 0;
+    return false;
 }
 
 void col_guard_open(struct col_guard *g, const char *prefix)

@@ -172,9 +172,8 @@ static uint64_t timeval_ns(struct timeval t)
 static void reap(struct col_target *t, int flags)
 {
     struct rusage u;
-    int status;
-
     pid_t got;
+    int status;
 
     if (t->ended || !t->pid)
         return;

@@ -317,7 +317,6 @@ static void continue_process(struct perf_processes *p, struct perf_process *x,
                              const struct process *now)
 {
     uint64_t start_ns = x->info.start_ns;
-
     bool unknown = x->info.command && !now->command; /* an update cannot remove it */
 
     if (x->used || x->info.end_ns || unknown) {
