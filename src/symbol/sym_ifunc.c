@@ -13,7 +13,7 @@
 
 #include "symbol/symbolizer.h"
 
-enum { IFUNCS_MAX = 4096 };
+enum { RESOLVERS_MAX = 4096, VARIANTS_MAX = 4096 };
 
 struct variant {
     uint64_t start;
@@ -88,7 +88,7 @@ static void add_variant(struct ifunc_state *st, struct variant v)
             *old = v;
         return;
     }
-    if (st->variant.n < IFUNCS_MAX)
+    if (st->variant.n < VARIANTS_MAX)
         vec_push(&st->variant, v);
 }
 
@@ -122,8 +122,11 @@ static void add_answers(struct ifunc_state *st, struct sym_image *im, const stru
     }
 }
 
+/* A file has one table of dynamic symbols. */
 static void read_variants(struct ifunc_state *st, struct sym_image *im, const struct answers *by)
 {
+    size_t resolvers = 0;
+
     for (Elf_Scn *s = NULL; (s = elf_nextscn(im->elf, s));) {
         GElf_Shdr sh;
         GElf_Sym sym;
@@ -131,14 +134,17 @@ static void read_variants(struct ifunc_state *st, struct sym_image *im, const st
 
         if (!gelf_getshdr(s, &sh) || sh.sh_type != SHT_DYNSYM || !(d = elf_getdata(s, NULL)))
             continue;
-        for (int i = 1; gelf_getsym(d, i, &sym); i++) {
+        for (int i = 1; resolvers < RESOLVERS_MAX && gelf_getsym(d, i, &sym); i++) {
             const char *name = elf_strptr(im->elf, sh.sh_link, sym.st_name);
 
-            if (GELF_ST_TYPE(sym.st_info) == STT_GNU_IFUNC && name && *name)
-                add_answers(st, im, by,
-                            &(struct resolver){ sym.st_value, name,
-                                                GELF_ST_BIND(sym.st_info) == STB_WEAK });
+            if (GELF_ST_TYPE(sym.st_info) != STT_GNU_IFUNC || !name || !*name)
+                continue;
+            add_answers(st, im, by,
+                        &(struct resolver){ sym.st_value, name,
+                                            GELF_ST_BIND(sym.st_info) == STB_WEAK });
+            resolvers++;
         }
+        return;
     }
 }
 
