@@ -11,12 +11,14 @@ WANT = {"work_two": "work [ifunc]", "step_two": "step [ifunc]", "work_one": None
 ROUNDS = 300
 
 
-def starts_of_functions():
-    lines = [line.split() for line in run("nm", workload("libifunc-full.so")).stdout.splitlines()]
-    return {f[2]: int(f[0], 16) for f in lines if len(f) == 3 and f[2] in WANT}
+def addresses_of_functions():
+    """{function of WANT: range of its code}."""
+    lines = [line.split() for line in run("nm", "-S", workload("libifunc-full.so")).stdout.splitlines()]
+    return {f[3]: range(int(f[0], 16), int(f[0], 16) + int(f[1], 16))
+            for f in lines if len(f) == 4 and f[3] in WANT}
 
 
-def names_of_functions(path, starts):
+def names_of_functions(path, addresses):
     """{function of WANT: names of the leaves in it}."""
     r, found = Recording(path), {}
     for s in r.samples:
@@ -24,8 +26,9 @@ def names_of_functions(path, starts):
         leaf = r.table["frame"].get(frame, {"module": 0})
         module = r.table["module"].get(leaf["module"])
         if module and r.text(module["path"]).endswith("/libifunc.so"):
-            inside = [f for f, at in starts.items() if at <= leaf["address"]]
-            found.setdefault(max(inside, key=starts.get), set()).update(r.names(frame))
+            for function, code in addresses.items():
+                if leaf["address"] in code:
+                    found.setdefault(function, set()).update(r.names(frame))
     return found
 
 
@@ -52,9 +55,9 @@ class Recorder:
         self.stop(recorder, recorder)
 
     def check(self, path):
-        starts = starts_of_functions()
-        self.assertEqual(names_of_functions(path, starts),
-                         {f: {want or f"fn_{starts[f]:x} [libifunc.so]"} for f, want in WANT.items()})
+        addresses = addresses_of_functions()
+        self.assertEqual(names_of_functions(path, addresses),
+                         {f: {want or f"fn_{addresses[f].start:x} [libifunc.so]"} for f, want in WANT.items()})
 
 
 class Ifunc(Recorder, Case):
