@@ -14,10 +14,6 @@
 
 enum { TEXTS_MAX = 4, SYMBOLS_MAX = 64 << 20, CODE_SECTIONS_MAX = 64, MOST_NAME = 64 << 10 };
 
-struct elf_name {
-    const char *plain, *linkage;
-};
-
 struct elf_state {
     struct sym_table table;
     struct elf_text {
@@ -32,8 +28,7 @@ struct elf_state {
     } code[CODE_SECTIONS_MAX];
     size_t n_code;
     struct umap alias; /* entry index + 1 -> index + 1 of the best alias */
-    struct umap named; /* entry index + 1 -> demangled name from 1 */
-    VEC(struct elf_name) name;
+    struct sym_names names; /* by entry index */
     enum sym_source best;
 };
 
@@ -163,8 +158,7 @@ static void elf_close(void *state)
 
     sym_table_release(&st->table);
     umap_release(&st->alias);
-    umap_release(&st->named);
-    vec_release(&st->name);
+    sym_names_release(&st->names);
     sym_image_close(st->mini);
     free(st);
 }
@@ -247,34 +241,25 @@ static const struct sym_entry *entry_at(struct elf_state *st, uint64_t address)
     return *text_of(st, e) ? e : NULL;
 }
 
-/* Demangle a function once: many addresses are in it. */
-static struct elf_name name_of(struct sym_module *m, struct elf_state *st,
-                               const struct sym_entry *e)
+static const struct sym_name *name_of(struct sym_module *m, struct elf_state *st,
+                                      const struct sym_entry *e)
 {
-    uint64_t key = (uint64_t)(e - st->table.entry.v) + 1;
-    uint32_t id = umap_find(&st->named, key);
+    uint64_t key = (uint64_t)(e - st->table.entry.v);
+    const struct sym_name *known = sym_names_find(&st->names, key);
 
-    if (!id) {
-        struct elf_name n;
-
-        n.plain = sym_module_name(m, without_version(m, text_of(st, e)), &n.linkage);
-        vec_push(&st->name, n);
-        id = (uint32_t)st->name.n;
-        umap_put(&st->named, key, id);
-    }
-    return st->name.v[id - 1];
+    return known ? known : sym_names_add(&st->names, m, key, without_version(m, text_of(st, e)));
 }
 
 bool sym_elf_symbol(struct sym_module *m, uint64_t address, struct sym_elf_symbol *s)
 {
     struct elf_state *st = sym_module_state(m, &symbolizer_elf);
     const struct sym_entry *e = entry_at(st, address);
-    struct elf_name name;
+    const struct sym_name *name;
 
     if (!e)
         return false;
     name = name_of(m, st, e);
-    *s = (struct sym_elf_symbol){ name.plain, name.linkage, e->start, e->end,
+    *s = (struct sym_elf_symbol){ name->plain, name->linkage, e->start, e->end,
                                   st->text[e->owner].source };
     return true;
 }

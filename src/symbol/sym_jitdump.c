@@ -24,6 +24,7 @@ struct dump_state {
     struct map data;
     struct sym_jitdump dump;
     struct sym_table table; /* name = index of code */
+    struct sym_names names; /* by index of code */
 };
 
 static int by_address(const void *a, const void *b)
@@ -212,6 +213,7 @@ static void dump_close(void *state)
     struct dump_state *st = state;
 
     sym_table_release(&st->table);
+    sym_names_release(&st->names);
     sym_jitdump_release(&st->dump);
     map_close(&st->data);
     free(st);
@@ -255,16 +257,23 @@ static const struct sym_jitdump_line *line_at(const struct dump_state *st,
 
 static bool dump_find(struct sym_module *m, void *state, uint64_t address)
 {
-    const struct dump_state *st = state;
+    struct dump_state *st = state;
     const struct sym_jitdump_code *c = code_at(st, address);
     const struct sym_jitdump_line *at;
+    const struct sym_name *name;
     struct sym_line *l;
+    uint64_t index;
 
     if (!c || !*c->name)
         return false;
+    index = (uint64_t)(c - st->dump.code.v);
+    name = sym_names_find(&st->names, index);
+    if (!name)
+        name = sym_names_add(&st->names, m, index, c->name);
     at = line_at(st, c, address);
     l = sym_module_add(m);
-    l->name = sym_module_name(m, c->name, &l->linkage_name);
+    l->name = name->plain;
+    l->linkage_name = name->linkage;
     l->start = c->start;
     l->end = c->end;
     l->source = SYM_JIT;

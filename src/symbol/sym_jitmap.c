@@ -20,6 +20,7 @@ struct jitmap_state {
     struct map text;
     struct sym_jitmap_list list;
     struct sym_table table; /* name = index in the list */
+    struct sym_names names; /* by index in the list */
 };
 
 static const char *read_hex(const char *p, const char *end, uint64_t *x)
@@ -139,6 +140,7 @@ static void jitmap_close(void *state)
     struct jitmap_state *st = state;
 
     sym_table_release(&st->table);
+    sym_names_release(&st->names);
     vec_release(&st->list.code);
     map_close(&st->text);
     free(st);
@@ -167,20 +169,25 @@ static void *jitmap_open(struct sym_module *m)
 
 static bool jitmap_find(struct sym_module *m, void *state, uint64_t address)
 {
-    const struct jitmap_state *st = state;
+    struct jitmap_state *st = state;
     long at = sym_table_find(&st->table, address);
+    uint32_t index = at < 0 ? 0 : st->table.entry.v[at].name;
     const struct sym_jitmap_code *c;
-    const char *text;
+    const struct sym_name *name;
     struct sym_line *l;
 
     if (at < 0)
         return false;
-    c = &st->list.code.v[st->table.entry.v[at].name];
-    text = arena_strndup(&m->arena, c->name, c->name_size);
-    if (!*text)
+    c = &st->list.code.v[index];
+    name = sym_names_find(&st->names, index);
+    if (!name)
+        name = sym_names_add(&st->names, m, index,
+                             arena_strndup(&m->arena, c->name, c->name_size));
+    if (!*name->plain)
         return false;
     l = sym_module_add(m);
-    l->name = sym_module_name(m, text, &l->linkage_name);
+    l->name = name->plain;
+    l->linkage_name = name->linkage;
     l->start = c->start;
     l->end = c->end;
     l->source = SYM_JIT;

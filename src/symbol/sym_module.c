@@ -146,6 +146,29 @@ const char *sym_module_name(struct sym_module *m, const char *name, const char *
     return kept;
 }
 
+const struct sym_name *sym_names_find(const struct sym_names *n, uint64_t key)
+{
+    uint32_t number = umap_find(&n->at, key);
+
+    return number ? &n->v.v[number - 1] : NULL;
+}
+
+const struct sym_name *sym_names_add(struct sym_names *n, struct sym_module *m, uint64_t key,
+                                     const char *name)
+{
+    struct sym_name *x = vec_add(&n->v);
+
+    x->plain = sym_module_name(m, name, &x->linkage);
+    umap_put(&n->at, key, (uint32_t)n->v.n);
+    return x;
+}
+
+void sym_names_release(struct sym_names *n)
+{
+    umap_release(&n->at);
+    vec_release(&n->v);
+}
+
 struct sym_line *sym_module_add(struct sym_module *m)
 {
     struct sym_line *l = vec_add(&m->chain);

@@ -6,6 +6,7 @@
 #ifndef FATHOM_SYMBOL_SYMBOLIZER_H
 #define FATHOM_SYMBOL_SYMBOLIZER_H
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "symbol/sym_image.h"
 #include "symbol/symbol.h"
@@ -52,6 +53,19 @@ void sym_module_set_problem(struct sym_module *m, const char *fmt, ...)
 bool sym_module_is_file(const struct sym_module *m); /* not the kernel, JIT code or nothing */
 /* NAME demangled, stored in the module; *LINKAGE is NAME if that differs, else NULL. */
 const char *sym_module_name(struct sym_module *m, const char *name, const char **linkage);
+
+/* Names by a key of the caller's, which demangles each once: many addresses are in a function. */
+struct sym_name {
+    const char *plain, *linkage; /* as of sym_module_name() */
+};
+struct sym_names {
+    struct umap at; /* key -> number of the name */
+    VEC(struct sym_name) v;
+};
+const struct sym_name *sym_names_find(const struct sym_names *n, uint64_t key); /* or NULL */
+const struct sym_name *sym_names_add(struct sym_names *n, struct sym_module *m, uint64_t key,
+                                     const char *name);
+void sym_names_release(struct sym_names *n);
 /* Sorted starts of functions from .eh_frame_hdr; NULL and 0 when there is none. */
 const uint64_t *sym_ehframe_starts(struct sym_module *m, size_t *n);
 /* Bytes of code from LOW to HIGH that .eh_frame describes, with the padding behind functions. */

@@ -46,6 +46,23 @@ TEST(jitmap_is_found_under_the_root_by_the_inner_pid)
     sym_module_close(m);
 }
 
+/* A line of a map may have 500 MB: its name is not copied for each address. */
+TEST(jitmap_keeps_one_name_for_all_addresses_of_a_function)
+{
+    static const char text[] = "1000 20 _ZN3foo3barEv\n2000 20 plain\n";
+    struct sym_module *m;
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/perf-42.map", test_dir());
+    write_file(path, text, sizeof text - 1);
+    m = sym_module_open(&(struct sym_request){ .path = path, .kind = MODULE_JIT });
+    CHECK(name_at(m, 0x1000) == name_at(m, 0x101f));
+    CHECK_STR(name_at(m, 0x1001), "foo::bar()");
+    CHECK(name_at(m, 0x2000) == name_at(m, 0x2001));
+    CHECK_STR(name_at(m, 0x2000), "plain");
+    sym_module_close(m);
+}
+
 TEST(jitmap_path_of_perf_names_its_process)
 {
     const char *dir = test_dir();
