@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/elf_file.h"
 #include "symbol/sym_table.h"
 #include "symbol/symbolizer.h"
 
-enum { ENTRY = 16, RELOCATIONS_MAX = 1 << 22, UNDERSCORES_MAX = 8 };
+enum { ENTRY = 16, RELOCATIONS_MAX = 1 << 22, UNDERSCORES_MAX = 8, MOST_NAME = 4096 };
 
 struct plt_state {
     struct sym_table slots; /* GOT slots with the name's offset in .dynstr */
@@ -171,11 +172,10 @@ static const char *entry_name(const struct plt_state *st, struct sym_image *im, 
 {
     uint64_t slot = slot_of(im, start);
     long at = slot ? sym_table_find(&st->slots, slot) : -1;
-    size_t name = at >= 0 ? st->slots.entry.v[at].name : 0;
+    size_t offset = at >= 0 ? st->slots.entry.v[at].name : 0;
+    const char *name = elf_file_name(st->text, offset ? st->text_size : 0, offset, MOST_NAME);
 
-    if (!name || name >= st->text_size || !memchr(st->text + name, 0, st->text_size - name))
-        return NULL;
-    return st->text + name;
+    return *name ? name : NULL;
 }
 
 static bool plt_find(struct sym_module *m, void *state, uint64_t address)
