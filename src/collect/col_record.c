@@ -320,7 +320,7 @@ static struct wait_set wait_set_of(struct col_session *s)
     struct wait_set w = { mem_zalloc((n + 1 + COL_MAX_PIDS) * sizeof *w.v), 0 };
 
     w.n = col_sources_poll(&s->sources, w.v, n);
-    w.v[w.n++] = (struct pollfd){ .fd = s->target.signals, .events = POLLIN };
+    w.v[w.n++] = (struct pollfd){ .fd = s->target.signals.fd, .events = POLLIN };
     for (size_t i = 0; i < s->target.n_watch; i++)
         w.v[w.n++] = (struct pollfd){ .fd = s->target.watch[i], .events = POLLIN };
     return w;

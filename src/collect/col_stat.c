@@ -126,11 +126,11 @@ static double timeval_ns(struct timeval t)
     return (double)t.tv_sec * 1e9 + (double)t.tv_usec * 1e3;
 }
 
-static void pass_signals(const struct col_target *t)
+static void pass_signals(struct col_target *t)
 {
     struct signalfd_siginfo s;
 
-    while (read(t->signals, &s, sizeof s) == (ssize_t)sizeof s)
+    while (col_stops_next(&t->signals, &s))
         if (s.ssi_code != SI_KERNEL)
             kill(t->pid, (int)s.ssi_signo);
 }
@@ -140,7 +140,7 @@ static void pass_signals(const struct col_target *t)
 static void wait_end(struct col_target *t, struct col_tasks *tasks)
 {
     struct pollfd p[2] = { { .fd = t->watch[0], .events = POLLIN },
-                           { .fd = t->signals, .events = POLLIN } };
+                           { .fd = t->signals.fd, .events = POLLIN } };
 
     while (!(p[0].revents & POLLIN)) {
         p[0].revents = p[1].revents = 0;
@@ -164,6 +164,7 @@ static void take_usage(struct col_target *t, int io, double own_rss, struct usag
     while (wait4(t->pid, &status, 0, &u) < 0 && errno == EINTR)
         ;
     t->ended = true;
+    t->signals.command = 0;
     r->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     r->user_ns = timeval_ns(u.ru_utime);
     r->system_ns = timeval_ns(u.ru_stime);

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +17,6 @@
 #include "base/mem.h"
 #include "collect/col_proc.h"
 
-static const int stop_signals[COL_STOP_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 /* Time that the program has to end after a signal before the recording stops. */
 static const uint64_t grace_ns = 2000000000u;
 
@@ -26,13 +24,12 @@ int col_target_init(struct col_target *t, struct err *e)
 {
     sigset_t mask;
 
-    *t = (struct col_target){ .go = -1, .failure = -1, .signals = -1 };
+    *t = (struct col_target){ .go = -1, .failure = -1 };
     sigemptyset(&mask);
-    for (size_t i = 0; i < COL_STOP_SIGNALS; i++)
-        sigaddset(&mask, stop_signals[i]);
+    for (size_t i = 0; i < COL_STOPS; i++)
+        sigaddset(&mask, col_stops_signals[i]);
     sigprocmask(SIG_BLOCK, &mask, &t->old_mask);
-    t->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-    return t->signals < 0 ? err_sys(e, "cannot create a descriptor for signals") : 0;
+    return col_stops_open(&t->signals, e);
 }
 
 static int parse_pin(const char *text, cpu_set_t *set)
@@ -113,6 +110,7 @@ int col_target_spawn(struct col_target *t, char *const *command, const char *pin
         t->pid = 0;
         return err_sys(e, "cannot start a process");
     }
+    t->signals.command = t->pid;
     return col_target_watch(t, t->pid, e);
 }
 
@@ -185,6 +183,7 @@ static void reap(struct col_target *t, int flags)
     if (got != t->pid)
         return;
     t->ended = true;
+    t->signals.command = 0;
     t->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     t->user_ns = timeval_ns(u.ru_utime);
     t->cpu_ns = t->user_ns + timeval_ns(u.ru_stime);
@@ -195,7 +194,7 @@ static void take_signals(struct col_target *t)
 {
     struct signalfd_siginfo s;
 
-    while (read(t->signals, &s, sizeof s) == (ssize_t)sizeof s) {
+    while (col_stops_next(&t->signals, &s)) {
         if (t->pid && !t->ended && s.ssi_code != SI_KERNEL)
             kill(t->pid, (int)s.ssi_signo);
         if (!t->stops++)
@@ -212,7 +211,7 @@ bool col_target_ready(void *target, int fd)
 
     while (t->stops < 2) {
         struct pollfd p[] = { { .fd = fd, .events = POLLOUT },
-                              { .fd = t->signals, .events = POLLIN } };
+                              { .fd = t->signals.fd, .events = POLLIN } };
 
         if (poll(p, ARRAY_LEN(p), -1) < 0 && errno != EINTR)
             return true;
@@ -348,16 +347,17 @@ int col_target_let_end(struct col_target *t)
     int again = 0;
 
     /* Programs such as timeout send the same signal twice; a person presses Ctrl-C twice. */
-    while (read(t->signals, &s, sizeof s) == (ssize_t)sizeof s) {
+    col_stops_let_go(&t->signals);
+    while (col_stops_next(&t->signals, &s)) {
         if (t->stops++ && s.ssi_code == SI_KERNEL)
             again = (int)s.ssi_signo;
     }
     stopped = t->stops > 0;
     t->can_be_ended = true;
-    for (size_t i = 0; i < COL_STOP_SIGNALS; i++) {
-        sigaction(stop_signals[i], NULL, &t->old_action[i]);
+    for (size_t i = 0; i < COL_STOPS; i++) {
+        sigaction(col_stops_signals[i], NULL, &t->old_action[i]);
         if (t->old_action[i].sa_handler != SIG_IGN)
-            sigaction(stop_signals[i], &end, NULL);
+            sigaction(col_stops_signals[i], &end, NULL);
     }
     sigprocmask(SIG_SETMASK, &t->old_mask, NULL);
     return again;
@@ -377,10 +377,10 @@ void col_target_release(struct col_target *t)
     for (size_t i = 0; i < t->n_threads; i++)
         if (t->thread[i].stat >= 0)
             close(t->thread[i].stat);
-    for (size_t i = 0; t->can_be_ended && i < COL_STOP_SIGNALS; i++)
-        sigaction(stop_signals[i], &t->old_action[i], NULL);
-    if (t->signals >= 0) {
-        close(t->signals);
+    for (size_t i = 0; t->can_be_ended && i < COL_STOPS; i++)
+        sigaction(col_stops_signals[i], &t->old_action[i], NULL);
+    if (t->signals.source >= 0) {
+        col_stops_close(&t->signals);
         sigprocmask(SIG_SETMASK, &t->old_mask, NULL);
     }
 }

@@ -12,9 +12,8 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "collect/col_stops.h"
 #include "collect/collect.h"
-
-enum { COL_STOP_SIGNALS = 3 };
 
 struct col_target_thread {
     int64_t tid, pid;
@@ -29,7 +28,7 @@ struct col_target {
     struct col_target_thread thread[COL_MAX_PIDS];
     size_t n_threads;
     size_t n_ended;  /* of watch and thread */
-    int signals;     /* signalfd of SIGINT, SIGTERM and SIGHUP */
+    struct col_stops signals;
     sigset_t old_mask;
     bool ended;      /* status and cpu_ns are valid */
     int status;      /* exit status or 128 + signal */
@@ -42,10 +41,10 @@ struct col_target {
     bool adopts; /* col_target_finish ends all that the command started, too */
     bool output_to_stderr; /* redirect the command's output: ours uses stdout */
     bool can_be_ended;
-    struct sigaction old_action[COL_STOP_SIGNALS];
+    struct sigaction old_action[COL_STOPS];
 };
 
-/* Block SIGINT, SIGTERM and SIGHUP and read them from a signalfd.  No other code handles them. */
+/* Block SIGINT, SIGTERM and SIGHUP and poll for them.  No other code handles them. */
 int col_target_init(struct col_target *t, struct err *e);
 int col_target_spawn(struct col_target *t, char *const *command, const char *pin, struct err *e);
 int col_target_go(struct col_target *t, char *const *command, struct err *e);

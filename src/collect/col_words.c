@@ -2,15 +2,15 @@
 #include "collect/col_words.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <time.h>
 
-enum { WORDS_AT_ONCE = 256, MOST_SECONDS = 1, STACK_BYTES = 64 << 10 };
+#include "collect/col_thread.h"
+
+enum { WORDS_AT_ONCE = 256, MOST_SECONDS = 1 };
 
 /* A request, between the posts of ASKED and ANSWERED the thread's. */
 static struct request {
@@ -41,25 +41,13 @@ static void *answer(void *with)
     return NULL;
 }
 
-/* The signals are for the main thread. */
 static bool start(void)
 {
-    pthread_attr_t attr;
-    sigset_t all, old;
     pthread_t thread;
-    bool done;
 
     sem_init(&request.asked, 0, 0);
     sem_init(&request.answered, 0, 0);
-    sigfillset(&all);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_sigmask(SIG_BLOCK, &all, &old);
-    done = pthread_create(&thread, &attr, answer, &request) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    return done;
+    return col_thread_start(&thread, answer, &request) && pthread_detach(thread) == 0;
 }
 
 /* The request stays the thread's once we have given up. */

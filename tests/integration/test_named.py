@@ -1,6 +1,7 @@
 """What a recorded program names: source files, debug files, symbol maps.  They are opened as its
 user, are believed only from the right owner, and cannot delay the recorder."""
 import ctypes
+import fcntl
 import json
 import os
 import pathlib
@@ -457,6 +458,30 @@ class Traced:
         with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as mem:
             mem.seek(info[5])
             return mem.read(len(path) + 1) == path + b"\0"
+
+
+class Waiting(Case):
+    """The kernel delays whoever opens a file until the holder of a lease on it gives way."""
+    SETLEASE, GETLEASE = 1024, 1025
+
+    def test_a_second_interrupt_ends_a_recorder_that_waits_for_the_program_to_start(self):
+        need_perf_events()
+        program = self.dir / "program"
+        shutil.copy(workload("brief"), program)
+        self.addCleanup(signal.signal, signal.SIGIO, signal.signal(signal.SIGIO, signal.SIG_IGN))
+        fd = os.open(program, os.O_RDONLY)
+        self.addCleanup(os.close, fd)
+        try:
+            fcntl.fcntl(fd, self.SETLEASE, fcntl.F_WRLCK)
+        except OSError as e:
+            self.skipTest(f"no leases: {e}")
+        p = subprocess.Popen([FATHOM, "record", "-o", self.dir / "p.fathom", "--", program])
+        while fcntl.fcntl(fd, self.GETLEASE) == fcntl.F_WRLCK and p.poll() is None:
+            time.sleep(0.01)
+        while p.poll() is None: # in vain, the kernel would let the program start after 45 seconds
+            p.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        self.assertEqual(p.returncode, -signal.SIGINT)
 
 
 class Naming(Named):

@@ -9,13 +9,14 @@
 #include "collect/col_tasks.h"
 #include "test.h"
 
-/* Wait for the end of the command or process. */
+/* Wait for the end of the command or process, and pass signals on. */
 static void until_done(struct col_target *t)
 {
-    struct pollfd p = { .fd = t->watch[0], .events = POLLIN };
+    struct pollfd p[] = { { .fd = t->watch[0], .events = POLLIN },
+                          { .fd = t->signals.fd, .events = POLLIN } };
 
     while (!col_target_done(t))
-        poll(&p, 1, -1);
+        poll(p, 2, -1);
 }
 
 /* Start `sh -c SCRIPT`. */
