@@ -24,6 +24,8 @@ const struct named_user named_nobody = { .uid = NOBODY, .gid = NOBODY };
 
 /* --- who ---------------------------------------------------------------------------------- */
 
+static const uint64_t cap_reads = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH;
+
 static bool read_ids(const char *text, const char *key, uint32_t *id)
 {
     const char *p = strstr(text, key);
@@ -50,6 +52,14 @@ static void read_groups(const char *text, struct named_user *u)
     }
 }
 
+static bool may_read_all(const char *text)
+{
+    static const char key[] = "\nCapPrm:";
+    const char *p = strstr(text, key);
+
+    return p && strtoull(p + sizeof key - 1, NULL, 16) & cap_reads;
+}
+
 bool named_user_read(int64_t pid, struct named_user *u)
 {
     enum { TEXT = 64 << 10 };
@@ -60,8 +70,10 @@ bool named_user_read(int64_t pid, struct named_user *u)
     snprintf(path, sizeof path, "/proc/%" PRId64 "/status", pid);
     found = map_read_text(path, text, TEXT) > 0 && read_ids(text, "\nUid:", &u->uid) &&
             read_ids(text, "\nGid:", &u->gid);
-    if (found)
+    if (found) {
+        u->is_limited = u->uid == 0 && !may_read_all(text);
         read_groups(text, u);
+    }
     free(text);
     return found;
 }
@@ -74,16 +86,22 @@ void named_user_release(struct named_user *u)
 
 bool named_user_same(const struct named_user *a, const struct named_user *b)
 {
-    return a->uid == b->uid && a->gid == b->gid && a->n_groups == b->n_groups &&
+    return a->uid == b->uid && a->gid == b->gid && a->is_limited == b->is_limited &&
+           a->n_groups == b->n_groups &&
            (!a->n_groups || memcmp(a->group, b->group, a->n_groups * sizeof *a->group) == 0);
+}
+
+static bool reads_all(const struct named_user *u)
+{
+    return u->uid == 0 && !u->is_limited;
 }
 
 const struct named_user *named_user_weaker(const struct named_user *a, const struct named_user *b)
 {
     if (!a || !b || a == b)
         return a ? a : b;
-    if (a->uid == 0 || b->uid == 0)
-        return a->uid == 0 ? b : a;
+    if (reads_all(a) || reads_all(b))
+        return reads_all(a) ? b : a;
     return named_user_same(a, b) ? a : &named_nobody;
 }
 
@@ -91,7 +109,6 @@ const struct named_user *named_user_weaker(const struct named_user *a, const str
 
 /* The C library would change the groups and capabilities of all threads. */
 typedef struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
-static const uint32_t cap_reads = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH;
 
 static bool get_caps(caps c)
 {
@@ -148,27 +165,22 @@ static bool change_ids(struct self *s, const struct named_user *u)
     return (uid_t)setfsuid((uid_t)-1) == u->uid && (gid_t)setfsgid((gid_t)-1) == u->gid;
 }
 
-static bool is_root(const struct named_user *u)
-{
-    return u->uid == 0;
-}
-
 /* Take the identity of U for opening files; the caller then calls leave, also after a failure. */
 static bool enter(struct self *s, const struct named_user *u)
 {
     caps now;
 
     *s = (struct self){ .n_groups = 0 };
-    if (!u || (is_root(u) && geteuid() == 0))
+    if (!u || (reads_all(u) && geteuid() == 0))
         return true;
     if (u->uid != geteuid() && (geteuid() != 0 || !change_ids(s, u)))
         return false;
     if (!get_caps(s->had))
         return false;
-    if (!(s->had[0].effective & cap_reads))
-        return true; /* as usual: the kernel removed them with the user, or we never had them */
+    /* Some file systems ask for others, such as CAP_SYS_ADMIN. */
     memcpy(now, s->had, sizeof now);
-    now[0].effective &= ~cap_reads;
+    for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+        now[i].effective = 0;
     s->changed_caps = true;
     return set_caps(now);
 }

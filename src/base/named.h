@@ -19,6 +19,7 @@ struct named_user { /* for whom a file is opened */
     uint32_t uid, gid;
     uint32_t *group; /* supplementary groups */
     size_t n_groups;
+    bool is_limited; /* root without the capabilities to read all files, as in a container */
 };
 
 /* A user who may read only what everybody may. */

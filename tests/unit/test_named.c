@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
@@ -159,7 +160,7 @@ TEST(named_open_stays_inside_the_root)
 
 TEST(named_open_has_the_permissions_of_the_user)
 {
-    const struct named_user user = { SOMEBODY, SOMEBODY, (uint32_t[]){ GROUP }, 1 };
+    const struct named_user user = { SOMEBODY, SOMEBODY, (uint32_t[]){ GROUP }, 1, false };
 
     need_root();
     make("private", "private", 0600);
@@ -181,7 +182,7 @@ TEST(named_open_has_the_permissions_of_the_user)
 
 TEST(named_open_takes_no_groups_of_ours_to_the_user)
 {
-    const struct named_user user = { SOMEBODY, SOMEBODY, NULL, 0 };
+    const struct named_user user = { .uid = SOMEBODY, .gid = SOMEBODY };
     gid_t group = GROUP, now[2] = { 0 };
 
     need_root();
@@ -194,7 +195,7 @@ TEST(named_open_takes_no_groups_of_ours_to_the_user)
 
 TEST(named_open_is_refused_for_another_user_without_root)
 {
-    const struct named_user user = { SOMEBODY, SOMEBODY, NULL, 0 };
+    const struct named_user user = { .uid = SOMEBODY, .gid = SOMEBODY };
 
     if (geteuid() == 0)
         need_root();
@@ -208,7 +209,7 @@ TEST(named_open_is_refused_for_another_user_without_root)
 
 TEST(named_open_believes_files_of_root_ourselves_and_the_user_only)
 {
-    const struct named_user user = { SOMEBODY, SOMEBODY, NULL, 0 };
+    const struct named_user user = { .uid = SOMEBODY, .gid = SOMEBODY };
 
     CHECK_STR(text_at(NULL, make("open", "x", 0666), NULL, NAMED_OWNED),
               "every user can write to it");
@@ -266,6 +267,14 @@ TEST(named_user_is_the_same_with_the_same_ids_and_groups)
     CHECK(!named_user_same(&u, &v));
 }
 
+static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct c[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+    return (int)syscall(SYS_capset, &h, c);
+}
+
 /* As a user who may read everything: for files that somebody named only with the permissions of
  * that user, and as before afterwards. */
 static int open_with_capabilities(const char *path)
@@ -305,8 +314,52 @@ TEST(named_open_sets_capabilities_aside_and_returns_them)
     CHECK_EQ(status, 0);
 }
 
+TEST(named_open_has_the_limits_of_a_root_without_capabilities)
+{
+    const struct named_user root = { 0 }, limited = { .is_limited = true };
+    struct named_user u;
+
+    need_root();
+    own(make("his", "his", 0600), SOMEBODY, SOMEBODY, 0600);
+    make("ours", "ours", 0600);
+    CHECK_STR(text_at(NULL, in_dir("his"), &root, 0), "his");
+    CHECK(strstr(text_at(NULL, in_dir("his"), &limited, 0), "Permission denied"));
+    CHECK_STR(text_at(NULL, in_dir("ours"), &limited, 0), "ours");
+    CHECK_STR(text_at(NULL, in_dir("his"), NULL, 0), "his"); /* as before */
+    CHECK(named_user_read(getpid(), &u) && !u.is_limited);
+    named_user_release(&u);
+    CHECK_EQ(drop_capabilities(), 0);
+    CHECK(named_user_read(getpid(), &u) && u.uid == 0 && u.is_limited);
+    named_user_release(&u);
+}
+
+/* The kernel shows all of it only to those who had CAP_SYS_ADMIN when they opened it. */
+TEST(named_open_uses_no_capability_of_ours)
+{
+    const struct named_user user = { .uid = SOMEBODY, .gid = SOMEBODY };
+    glob_t found = { 0 };
+    char bytes[256];
+    bool shown = false;
+
+    need_root();
+    glob("/sys/bus/pci/devices/*/config", 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        int ours = named_open(NULL, found.gl_pathv[i], NULL, 0, NULL);
+        int his = named_open(NULL, found.gl_pathv[i], &user, 0, NULL);
+
+        shown |= pread(ours, bytes, sizeof bytes, 0) == sizeof bytes;
+        CHECK(pread(his, bytes, sizeof bytes, 0) <= 64);
+        close(ours);
+        close(his);
+    }
+    globfree(&found);
+    if (!shown)
+        test_skip("no PCI device shows more to root than to others");
+}
+
 TEST(named_user_weaker_is_the_one_who_may_read_less)
 {
+    const struct named_user limited = { .is_limited = true };
     const struct named_user root = { 0 }, user = { .uid = SOMEBODY }, same = { .uid = SOMEBODY },
                             other = { .uid = SOMEBODY + 1 };
 
@@ -317,6 +370,10 @@ TEST(named_user_weaker_is_the_one_who_may_read_less)
     CHECK(named_user_weaker(&user, &same) == &user);
     CHECK(named_user_weaker(&user, &other) == &named_nobody);
     CHECK(named_user_weaker(&named_nobody, &root) == &named_nobody);
+    CHECK(named_user_weaker(&root, &limited) == &limited);
+    CHECK(named_user_weaker(&limited, &root) == &limited);
+    CHECK(named_user_weaker(&limited, &user) == &named_nobody);
+    CHECK(!named_user_same(&root, &limited));
 }
 
 /* --- files that change -------------------------------------------------------------------- */
