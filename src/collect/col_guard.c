@@ -87,11 +87,22 @@ static bool lock_folder(struct col_guard *g)
     return false;
 }
 
-void col_guard_open(struct col_guard *g, const char *prefix)
+/* TMPDIR, but not in a directory of another user, which su and sudo -E may keep: its owner can
+ * exchange what is in it. */
+static const char *temporary(void)
 {
     const char *tmp = getenv("TMPDIR");
+    struct stat st;
 
-    tmp = tmp && *tmp ? tmp : "/tmp";
+    if (tmp && *tmp && stat(tmp, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0))
+        return tmp;
+    return "/tmp";
+}
+
+void col_guard_open(struct col_guard *g, const char *prefix)
+{
+    const char *tmp = temporary();
+
     remove_orphans(tmp, prefix);
     for (int i = 0; i < TRIES; i++) {
         int n = snprintf(g->folder, sizeof g->folder, "%s/%sXXXXXX", tmp, prefix);

@@ -308,6 +308,22 @@ class Users(Named):
         self.assert_names(self.record(*AS_NOBODY, program))
 
 
+class Temporary(Case):
+    def test_zones_do_not_pass_through_a_directory_of_another_user(self):
+        need_perf_events()
+        if os.geteuid() != 0:
+            self.skipTest("not root: a directory of another user cannot be made")
+        tmp = self.dir / "tmp"
+        moved = tmp / "fathom-zones-moved" / "file" # its owner gave this name to a directory of ours
+        moved.parent.mkdir(parents=True)
+        moved.write_text("kept")
+        os.chown(tmp, SOMEBODY, SOMEBODY)
+        done = fathom("record", "-q", "-o", self.dir / "p.fathom", "--", "sh", "-c", "echo $FATHOM_RECORD_DIR",
+                      env={**os.environ, "TMPDIR": str(tmp)})
+        self.assertRegex(done.stdout, "^/tmp/fathom-zones-")
+        self.assertEqual(moved.read_text(), "kept")
+
+
 class Jit(Case):
     """Symbol maps and jitdump files lie in /tmp, where everybody can put one."""
 
