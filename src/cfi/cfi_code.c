@@ -8,6 +8,7 @@
 
 enum {
     MOST_CODE = 16 << 20, /* bytes analysed of one file */
+    MOST_PREFIXES = 14, /* of an instruction, which has at most 15 bytes */
     MOST_RULES = UINT16_MAX - 2,
     ALIGNMENT = 16,
 };
@@ -39,7 +40,8 @@ uint64_t code_padding(const struct code_part *p, uint64_t at)
             at++;
             continue;
         }
-        while (prefixes < left && (c[prefixes] == 0x66 || c[prefixes] == 0x2e))
+        while (prefixes < left && prefixes < MOST_PREFIXES &&
+               (c[prefixes] == 0x66 || c[prefixes] == 0x2e))
             prefixes++;
         if (left - prefixes < 2)
             break;

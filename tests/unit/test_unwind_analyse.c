@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -231,6 +233,20 @@ TEST(unwind_analysis_follows_pushes_and_moves_of_the_stack_pointer)
     CHECK_EQ(unw_rule_at(&r, UNW_PC), UNW_AT_CFA);
     CHECK_EQ(unw_rule_off(&r, UNW_PC), -8);
     CHECK_EQ(unw_rule_at(&r, UNW_BX), UNW_AT_SAME); /* saved, but not changed */
+}
+
+/* Each prefix could belong to padding that starts there. */
+TEST(unwind_analysis_of_a_long_row_of_prefixes_is_linear)
+{
+    enum { SIZE = 2 << 20, MOST_CPU_SECONDS = 60 }; /* hours if it is quadratic */
+    const struct rlimit most = { MOST_CPU_SECONDS, MOST_CPU_SECONDS };
+    unsigned char *code = mem_alloc(SIZE);
+
+    memset(code, 0x66, SIZE);
+    CHECK_EQ(setrlimit(RLIMIT_CPU, &most), 0);
+    analyse_code(code, code + SIZE, NULL);
+    CHECK_EQ(spans.v.n, 0);
+    free(code);
 }
 
 ASSEMBLED(framed, "push %rbp\nmov %rsp, %rbp\nframed_1: sub %rdi, %rsp\nframed_2: test %edi, %edi\n"
