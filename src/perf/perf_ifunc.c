@@ -10,6 +10,7 @@ enum {
     LOOKS_MAX = 64,      /* processes searched for one library: later ones rarely add anything */
     WATCH_SLOTS_MAX = 4096,
     VARIANTS_MAX = 1024, /* of one library */
+    CHECKS_MAX = 1 << 14, /* of resolvers' code, a few us each, in one look */
 };
 
 void perf_ifunc_init(struct perf_ifuncs *f, struct perf_processes *p)
@@ -163,11 +164,13 @@ static bool take_value(struct perf_ifuncs *f, const struct perf_ifunc_watch *w,
 
     if (!r || r->module != slot->library)
         return false; /* not bound yet, or bound to another definition */
-    for (size_t i = 0; i < x->slots.resolver.n; i++) {
+    for (size_t i = 0; i < x->slots.resolver.n && f->checks < CHECKS_MAX; i++) {
         const struct sym_resolver *by = &x->slots.resolver.v[i];
 
-        if ((slot->is_irelative ? by->address : by->key) != slot->key ||
-            !sym_slots_can_choose(&x->slots, by, value - r->bias))
+        if ((slot->is_irelative ? by->address : by->key) != slot->key)
+            continue;
+        f->checks++;
+        if (!sym_slots_can_choose(&x->slots, by, value - r->bias))
             continue;
         add_variant(perf_module_get(f->processes->modules, slot->library),
                     (struct sym_variant){ value - r->bias, by->address });
@@ -186,6 +189,7 @@ static bool read_slots(struct perf_ifuncs *f, struct perf_ifunc_watch *w)
     uint64_t *word = mem_alloc((n + 1) * sizeof *word);
     long got = 0;
 
+    f->checks = 0;
     for (size_t i = 0; i < n; i++)
         address[i] = w->slot.v[i].address;
     while (at < n && (got = host->words(w->process->pid, address + at, n - at, word + at)) >= 0) {

@@ -47,6 +47,7 @@ struct perf_ifuncs {
     struct perf_processes *processes;
     VEC(struct perf_ifunc_file) file; /* by module number - 1 */
     VEC(struct perf_ifunc_watch) watch;
+    size_t checks; /* of resolvers' code, in this look at a process */
 };
 
 void perf_ifunc_init(struct perf_ifuncs *f, struct perf_processes *p);

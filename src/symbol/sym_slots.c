@@ -107,7 +107,7 @@ static void add_slot(struct sym_slots *s, const struct tables *t, const Elf64_Re
     } else if (kind == SYMBOL && get_symbol(t, ELF64_R_SYM(r->r_info), &y) && may_be_chosen(&y)) {
         slot.key = key_of(t, &y);
     }
-    if (slot.key && s->slot.n < SLOTS_MAX)
+    if (slot.key)
         vec_push(&s->slot, slot);
 }
 
@@ -116,16 +116,16 @@ static void add_slots(struct sym_slots *s, const struct tables *t, const struct 
                       uint64_t *left)
 {
     Elf64_Rela *part = mem_alloc(PART * sizeof *part);
-    uint64_t all = (from->size < *left ? from->size : *left) / sizeof *part, n;
+    uint64_t size = from->size < *left ? from->size : *left, all = size / sizeof *part, n;
 
-    for (uint64_t at = 0; at < all; at += n) {
+    *left -= size;
+    for (uint64_t at = 0; at < all && s->slot.n < SLOTS_MAX; at += n) {
         n = all - at < PART ? all - at : PART;
         if (!elf_file_bytes(&s->elf, from->offset + at * sizeof *part, n * sizeof *part, part))
             break;
-        for (uint64_t i = 0; i < n; i++)
+        for (uint64_t i = 0; i < n && s->slot.n < SLOTS_MAX; i++)
             add_slot(s, t, &part[i]);
     }
-    *left -= all * sizeof *part;
     free(part);
 }
 

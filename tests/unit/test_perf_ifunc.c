@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -340,5 +341,83 @@ TEST(perf_ifunc_reads_nothing_of_a_process_that_has_ended)
     pb_feed(&r.b, &r.e, r.time);
     perf_ifunc_look(&r.e.ifuncs);
     CHECK_EQ(memory.reads, 0);
+    finish(&r);
+}
+
+/* --- a library that makes work --- */
+
+enum { MANY = 4096, CODE_AT = 0x1000, DATA_AT = 0x100000 };
+
+struct crafted {
+    Elf64_Ehdr header;
+    Elf64_Phdr code;
+    Elf64_Shdr section[4];
+    Elf64_Sym symbol[MANY];
+    Elf64_Rela slot[MANY];
+    char name[8];
+};
+
+static Elf64_Shdr section(uint32_t type, size_t at, size_t size)
+{
+    return (Elf64_Shdr){ .sh_type = type, .sh_flags = SHF_ALLOC, .sh_offset = at, .sh_size = size };
+}
+
+/* Each of its slots belongs to all of its resolvers, whose code chooses nothing. */
+static void craft(const char *path)
+{
+    static struct crafted f = {
+        .header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+                    .e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+                    .e_ehsize = sizeof f.header, .e_phentsize = sizeof f.code, .e_phnum = 1,
+                    .e_phoff = offsetof(struct crafted, code), .e_shnum = 4,
+                    .e_shentsize = sizeof *f.section, .e_shoff = offsetof(struct crafted, section) },
+        .code = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = sizeof f,
+                  .p_memsz = sizeof f, .p_align = 0x1000 },
+        .name = "\0name",
+    };
+    FILE *to = fopen(path, "wb");
+
+    f.section[1] = section(SHT_DYNSYM, offsetof(struct crafted, symbol), sizeof f.symbol);
+    f.section[2] = section(SHT_STRTAB, offsetof(struct crafted, name), sizeof f.name);
+    f.section[3] = section(SHT_RELA, offsetof(struct crafted, slot), sizeof f.slot);
+    for (size_t i = 0; i < MANY; i++) {
+        f.symbol[i] = (Elf64_Sym){ .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC),
+                                   .st_shndx = 1, .st_value = CODE_AT, .st_size = 0x1000 };
+        f.slot[i] = (Elf64_Rela){ DATA_AT + 8 * i, R_X86_64_IRELATIVE, CODE_AT };
+    }
+    CHECK(to && fwrite(&f, sizeof f, 1, to) == 1 && fclose(to) == 0);
+}
+
+static long words_in_code(int64_t pid, const uint64_t *address, size_t n, uint64_t *word)
+{
+    (void)pid;
+    (void)address;
+    for (size_t i = 0; i < n; i++)
+        word[i] = LIBRARY + CODE_AT;
+    memory.reads++;
+    return (long)n;
+}
+
+TEST(perf_ifunc_checks_a_limited_number_of_resolvers_in_a_look)
+{
+    static const struct perf_host hostile = { .open = open_mapped, .words = words_in_code };
+    const struct rlimit most = { 20, 20 }; /* seconds: minutes if each slot is checked with each */
+    char path[300];
+    struct run r = { .time = 0 };
+
+    snprintf(path, sizeof path, "%s/crafted", test_dir());
+    craft(path);
+    CHECK_EQ(setrlimit(RLIMIT_CPU, &most), 0);
+    pb_init(&r.b);
+    r.profile = profile_new();
+    intern_init(&r.in, profile_sink(r.profile));
+    perf_engine_init(&r.e, &r.in, &hostile);
+    pb_attrs(&r.b, &r.e);
+    pb_comm(&r.b, ++r.time, PID, PID, "crafted", true);
+    pb_map(&r.b, ++r.time, PID, LIBRARY, sizeof(struct crafted), 0, path);
+    memory.reads = 0;
+    sample(&r, PID, CODE_AT);
+    CHECK_EQ(memory.reads, 1);
+    CHECK_EQ(r.e.ifuncs.watch.v[0].slot.n, MANY); /* which have no variant */
     finish(&r);
 }

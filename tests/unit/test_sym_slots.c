@@ -1,6 +1,7 @@
 /* test_sym_slots.c - what a resolver can return, by its code.  SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "symbol/sym_slots.h"
@@ -133,4 +134,42 @@ TEST(sym_slots_of_overlapping_sections_are_read_within_a_limit)
     CHECK(s.slot.n > 0 && s.slot.v[1].address == 1);
     sym_slots_release(&s);
     free(file);
+}
+
+/* Sections may overlap, so a small file can have many times its size of relocations. */
+TEST(sym_slots_of_all_sections_together_are_limited)
+{
+    enum { LIMIT = 64 << 20, ONE = 24 };
+    static struct {
+        Elf64_Ehdr header;
+        Elf64_Shdr section[5];
+        Elf64_Sym symbol[2];
+        char name[8];
+        Elf64_Rela slot;
+    } f = { .header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+                        .e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+                        .e_ehsize = sizeof f.header, .e_shnum = 5,
+                        .e_shentsize = sizeof *f.section, .e_shoff = sizeof f.header } };
+    const uint64_t at[] = { 0, (char *)f.symbol - (char *)&f, (char *)f.name - (char *)&f,
+                            sizeof f, (char *)&f.slot - (char *)&f };
+    const uint64_t size[] = { 0, sizeof f.symbol, sizeof f.name, LIMIT - ONE, ONE };
+    const uint32_t type[] = { 0, SHT_DYNSYM, SHT_STRTAB, SHT_RELA, SHT_RELA };
+    FILE *to = tmpfile();
+
+    for (size_t i = 1; i < ARRAY_LEN(at); i++)
+        f.section[i] = (Elf64_Shdr){ .sh_type = type[i], .sh_flags = SHF_ALLOC,
+                                     .sh_offset = at[i], .sh_size = size[i] };
+    f.slot = (Elf64_Rela){ TEXT, R_X86_64_IRELATIVE, TEXT };
+    for (size_t found = 0; found < 2; found++) {
+        struct sym_slots s = { .has_symtab = false };
+
+        f.section[3].sh_size = LIMIT - found * ONE;
+        CHECK(to && pwrite(fileno(to), &f, sizeof f, 0) == sizeof f);
+        CHECK_EQ(ftruncate(fileno(to), LIMIT + 4096), 0);
+        CHECK(elf_file_read(&s.elf, fileno(to)));
+        sym_slots_read(&s);
+        CHECK_EQ(s.slot.n, found);
+        sym_slots_release(&s);
+    }
+    fclose(to);
 }
