@@ -208,10 +208,10 @@ static void add_waits(const struct an_report *r, struct buf *b)
     const struct an_threads *t = &r->threads;
     int64_t whole = t->kind[0] + t->waiting, sum;
     struct ranked v[AN_KINDS];
-    size_t busy = t->v.n - t->n_idle, n = rank(r, t->kind, v, &sum);
+    size_t n = rank(r, t->kind, v, &sum);
 
     buf_printf_clean(b, "%s: %s of %s thread%s", an_view_name(r->view), human_ns((double)whole).s,
-                     human_u64(busy).s, busy == 1 ? "" : "s");
+                     human_u64(t->n_busy).s, t->n_busy == 1 ? "" : "s");
     if (r->view->metric)
         buf_printf(b, " = running %s (%.1f %%) + waiting %s (%.1f %%)",
                    human_ns((double)t->kind[0]).s, pct_of(t->kind[0], whole),

@@ -172,6 +172,43 @@ static int64_t guessed_ns(const struct an_view *v)
     return sum;
 }
 
+struct task {
+    int64_t pid, tid;
+};
+
+static int by_id(const void *a, const void *b)
+{
+    const struct task *x = a, *y = b;
+
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* Count the threads of the system among the busy ones; one without an id counts as itself. */
+static size_t count_busy(const struct an_threads *t, const struct profile *p)
+{
+    struct task *task = mem_alloc((t->v.n + 1) * sizeof *task);
+    size_t n = 0, count = 0;
+
+    for (size_t i = 0; i < t->v.n; i++) {
+        uint32_t id = t->v.v[i].thread, process = id ? p->thread.v[id - 1].process : 0;
+
+        if (t->v.v[i].idle)
+            continue;
+        if (process && p->thread.v[id - 1].tid > 0)
+            task[n++] = (struct task){ p->process.v[process - 1].pid, p->thread.v[id - 1].tid };
+        else
+            count++;
+    }
+    if (n)
+        qsort(task, n, sizeof *task, by_id);
+    for (size_t i = 0; i < n; i++)
+        count += i == 0 || by_id(&task[i - 1], &task[i]) != 0;
+    free(task);
+    return count;
+}
+
 void an_threads_build(struct an_threads *out, const struct an_view *v)
 {
     struct an_thread *t = weigh(v);
@@ -191,6 +228,7 @@ void an_threads_build(struct an_threads *out, const struct an_view *v)
     }
     if (out->v.n)
         qsort(out->v.v, out->v.n, sizeof *out->v.v, busiest_first);
+    out->n_busy = count_busy(out, v->profile);
     free(t);
 }
 

@@ -22,6 +22,7 @@ struct an_thread {
 struct an_threads {
     VEC(struct an_thread) v; /* busy threads first, then by time */
     size_t n_idle;
+    size_t n_busy; /* a thread that executed another program is several in v, but one here */
     int64_t kind[AN_KINDS];  /* of threads that are not idle */
     int64_t waiting;
     int64_t guessed; /* not observed: shown on the thread's last stack; without the run queue */

@@ -106,6 +106,32 @@ TEST(report_counts_idle_threads_if_asked)
     profile_free(p);
 }
 
+/* A shell that executes another program is two items of the profile with one id. */
+TEST(report_counts_a_thread_once_that_executed_another_program)
+{
+    struct profile *p = build_profile("sh/sh main 500\n"
+                                      "sh/sh main;[disk] 500w\n"
+                                      "gzip/gzip main;[disk] 500w\n"
+                                      "sh/worker main 300\n"
+                                      "cat/cat main 300\n");
+    struct an_report_query q = { .sort = "self", .rows = UINT64_MAX };
+    struct an_view v;
+    struct an_report r;
+    struct err e = { 0 };
+
+    CHECK_EQ(p->thread.n, 4);
+    p->process.v[1].pid = p->process.v[0].pid;
+    p->thread.v[1].tid = p->thread.v[0].tid;
+    p->thread.v[3].tid = 0;
+    v = view_of(p, NULL, AN_VIEW_KINDS);
+    CHECK_EQ(an_report_build(&r, &v, &q, &e), 0);
+    CHECK(strstr(buf_text(&r.result.head), "wall: 2.10 us of 3 threads = ") != NULL);
+    CHECK_EQ(r.threads.v.n, 4);
+    an_report_release(&r);
+    an_view_release(&v);
+    profile_free(p);
+}
+
 TEST(report_divides_running_and_each_wait_by_the_whole)
 {
     struct profile *p = build_profile(pool);
