@@ -100,24 +100,28 @@ static void define_metrics(struct col_session *s)
         perf_engine_metric(&s->engine, s->engine.attrs.v.v[i]);
 }
 
-/* Zones share the threads of the samples.  Ended threads that libfathom merged have no tid. */
+/* Zones share the processes and threads of the samples, those of their time.  Ended threads that
+ * libfathom merged have no tid. */
+static uint32_t zone_process(struct region_zones *z, const struct live_header *h)
+{
+    struct col_session *s = z->context;
+    char comm[sizeof h->comm + 1] = "";
+
+    memcpy(comm, h->comm, sizeof h->comm);
+    return perf_process_item_at(&s->engine.processes, h->pid, h->start_ns, comm);
+}
+
 static uint32_t zone_thread(struct region_zones *z, const struct live_header *h, uint32_t tid,
                             const char *name)
 {
     struct col_session *s = z->context;
-    struct perf_thread *t = perf_process_thread(&s->engine.processes, h->pid, tid ? tid : h->pid);
+    char comm[sizeof h->comm + 1] = "";
 
-    if (tid)
-        return t->id;
-    return intern_thread(&s->in, &(struct thread){ .process = t->process->id,
-                                                   .name = intern_cstr(&s->in, name) });
-}
-
-static uint32_t zone_process(struct region_zones *z, const struct live_header *h)
-{
-    struct col_session *s = z->context;
-
-    return perf_process_thread(&s->engine.processes, h->pid, h->pid)->process->id;
+    if (!tid)
+        return intern_thread(&s->in, &(struct thread){ .process = zone_process(z, h),
+                                                       .name = intern_cstr(&s->in, name) });
+    memcpy(comm, h->comm, sizeof h->comm);
+    return perf_process_thread_at(&s->engine.processes, h->pid, tid, h->start_ns, comm, name);
 }
 
 static void raise_file_limit(void)

@@ -64,6 +64,7 @@ void perf_process_release(struct perf_processes *p)
         vec_release(&p->thread.v[i]->calls);
         free(p->thread.v[i]);
     }
+    vec_release(&p->past);
     vec_release(&p->fresh);
     vec_release(&p->process);
     vec_release(&p->thread);
@@ -403,6 +404,7 @@ static void on_exec(struct perf_processes *p, struct perf_thread *t, uint32_t na
 {
     struct perf_process *x = t->process;
     struct process now = x->info;
+    uint32_t before = x->id;
 
     end_other_threads(p, t, time_ns);
     forget_stacks(p, t);
@@ -419,8 +421,56 @@ static void on_exec(struct perf_processes *p, struct perf_thread *t, uint32_t na
     now.start_ns = time_ns;
     x->inherited_command = 0;
     continue_process(p, x, &now);
+    vec_push(&p->past, ((struct perf_past){ x->pid, time_ns, x->id == before ? 0 : before }));
     continue_thread(p, t, name, time_ns);
     find_root_and_user(p, x);
+}
+
+static struct perf_past *find_past(struct perf_processes *p, int64_t pid, uint64_t time_ns)
+{
+    for (size_t i = 0; i < p->past.n; i++)
+        if (p->past.v[i].pid == pid && time_ns < p->past.v[i].until_ns)
+            return &p->past.v[i];
+    return NULL;
+}
+
+uint32_t perf_process_item_at(struct perf_processes *p, int64_t pid, uint64_t time_ns,
+                              const char *comm)
+{
+    struct perf_past *w = find_past(p, pid, time_ns);
+
+    if (!w)
+        return perf_process_thread(p, pid, pid)->process->id;
+    if (!w->id)
+        w->id = intern_process(p->in, &(struct process){ .pid = pid, .end_ns = w->until_ns,
+                                                         .name = intern_cstr(p->in, comm) });
+    return w->id;
+}
+
+uint32_t perf_process_thread_at(struct perf_processes *p, int64_t pid, int64_t tid,
+                                uint64_t time_ns, const char *comm, const char *name)
+{
+    struct perf_past *w = find_past(p, pid, time_ns);
+    struct thread info = { .tid = tid };
+    struct perf_thread *t;
+    uint64_t key;
+    uint32_t id;
+
+    if (!w)
+        return perf_process_thread(p, pid, tid)->id;
+    info.process = perf_process_item_at(p, pid, time_ns, comm);
+    info.name = intern_cstr(p->in, name);
+    info.end_ns = w->until_ns;
+    t = perf_process_find_thread(p, tid);
+    if (t && t->info.process == info.process)
+        return t->id;
+    key = hash_pair(hash_pair(info.process, info.name), (uint64_t)tid);
+    id = umap_find(&p->by_name, key);
+    if (!id) {
+        id = intern_thread(p->in, &info);
+        umap_put(&p->by_name, key, id);
+    }
+    return id;
 }
 
 static void on_rename(struct perf_processes *p, struct perf_thread *t, uint32_t name,

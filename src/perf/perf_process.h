@@ -89,6 +89,12 @@ struct perf_thread {
     bool guessed; /* it waited too briefly to be inspected */
 };
 
+struct perf_past { /* a program that a process executed another one in place of */
+    int64_t pid;
+    uint64_t until_ns;
+    uint32_t id; /* of its item; 0 if it has none */
+};
+
 struct perf_processes {
     struct intern *in;
     struct perf_modules *modules;
@@ -96,6 +102,7 @@ struct perf_processes {
     VEC(struct perf_thread *) thread;
     struct umap by_pid, by_tid; /* -> index + 1 */
     struct umap by_name;        /* process id, name and tid -> thread id, of earlier names */
+    VEC(struct perf_past) past; /* in the order of time */
     uint64_t n_joints;
     struct perf_work work;
     uint64_t n_ranges;          /* in all spaces */
@@ -113,6 +120,12 @@ void perf_process_record(struct perf_processes *p, const struct perf_record *r);
 /* Return the thread.  If no record described it, create it from the facts of the host. */
 struct perf_thread *perf_process_thread(struct perf_processes *p, int64_t pid, int64_t tid);
 struct perf_thread *perf_process_find_thread(struct perf_processes *p, int64_t tid); /* or NULL */
+/* Return the ids of the process and the thread that were PID and TID at TIME_NS, not only after the
+ * last exec.  COMM and NAME are those of items that are missing. */
+uint32_t perf_process_item_at(struct perf_processes *p, int64_t pid, uint64_t time_ns,
+                              const char *comm);
+uint32_t perf_process_thread_at(struct perf_processes *p, int64_t pid, int64_t tid,
+                                uint64_t time_ns, const char *comm, const char *name);
 /* Return the id of T for a sample at TIME_NS. */
 void perf_process_mark_used(struct perf_processes *p, struct perf_thread *t, uint64_t time_ns);
 static inline uint32_t perf_process_use(struct perf_processes *p, struct perf_thread *t,

@@ -340,8 +340,9 @@ static const char *live_path(char *path, size_t cap)
 {
     const char *dir = rt_env("FATHOM_RECORD_DIR"), *live = rt_env("FATHOM_LIVE");
 
-    if (dir && *dir)
-        snprintf(path, cap, "%s/zones.%d", dir, (int)getpid());
+    if (dir && *dir) /* the program that this one executes must not replace the file */
+        snprintf(path, cap, "%s/zones.%d.%llu", dir, (int)getpid(),
+                 (unsigned long long)fathom_now_ns());
     else if (live && *live)
         snprintf(path, cap, "%s", live);
     else if (output.at_exit && output.path[0])

@@ -123,6 +123,17 @@ class Routes(Case):
             env=self.env)
         self.assertEqual(of_tool(self.dir / "rec.fathom", "-m", "zones"), self.truth())
 
+    def test_zones_belong_to_the_program_before_exec(self):
+        need_perf_events()
+        path = self.dir / "exec.fathom"
+        for rounds in ("1", "2000"):  # without and with samples
+            run(FATHOM, "record", "-o", path, "--", program("rt-env"), rounds, "exec", program("rt-env"), "3", "exec",
+                "true", env=self.env)
+            groups = report(path, "-m", "zones", "-b", "process,thread,function")["groups"]
+            steps = [g["samples"] for g in groups if g["name"] == "load"]
+            self.assertEqual(sorted(steps), sorted([int(rounds), 3]), groups)
+            self.assertEqual({g["name"].split(" (")[0] for g in groups if g["by"] != "function"}, {"rt-env"})
+
     def test_the_file_of_a_killed_program_is_its_report(self):
         done = subprocess.run([program("rt-routes"), self.dir, "kill"], check=False,
                               env={**self.env, "FATHOM_LIVE": str(self.dir / "live")})

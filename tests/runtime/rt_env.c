@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static volatile unsigned keep;
 
@@ -37,6 +38,8 @@ int main(int argc, char **argv)
         compute(i);
         FATHOM_INSTANT("tick");
     }
+    if (argc > 3 && !strcmp(argv[2], "exec"))
+        return execvp(argv[3], argv + 3);
     if (argc > 2 && !strcmp(argv[2], "baseline")) {
         struct fathom_slower *none = NULL;
 

@@ -288,6 +288,44 @@ TEST(perf_engine_keeps_the_command_of_samples_before_exec)
     finish(&r);
 }
 
+TEST(perf_engine_finds_the_items_of_a_time_before_exec)
+{
+    struct err e = { 0 };
+    struct perf_processes *p;
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_fork(&r.b, 3, 10, 10, 11, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_comm(&r.b, 3000000, 10, 10, "other", true);
+    pb_chain(&r.b, 4000000, 10, CHAIN(CODE + 1));
+    pb_comm(&r.b, 5000000, 10, 10, "third", true); /* without samples */
+    pb_comm(&r.b, 5000010, 10, 10, "last", true);
+    pb_attrs(&r.b, &r.e);
+    pb_feed(&r.b, &r.e, 0);
+    p = &r.e.processes;
+    CHECK_EQ(perf_process_item_at(p, 10, 2, "x"), 1);
+    CHECK_EQ(perf_process_item_at(p, 10, 2999999, "x"), 1);
+    CHECK_EQ(perf_process_item_at(p, 10, 3000000, "x"), 2);
+    CHECK_EQ(perf_process_item_at(p, 10, 5000010, "x"), 3);
+    CHECK_EQ(perf_process_item_at(p, 10, 5000009, "third"), 4);
+    CHECK_EQ(perf_process_item_at(p, 10, 5000001, "third"), 4);
+    CHECK_EQ(perf_process_thread_at(p, 10, 10, 2, "x", "prog"), 1);
+    CHECK_EQ(perf_process_thread_at(p, 10, 11, 2, "x", "x"), 2);
+    CHECK_EQ(perf_process_thread_at(p, 10, 10, 4000000, "x", "other"), 3);
+    CHECK_EQ(perf_process_thread_at(p, 10, 10, 6000000, "x", "x"), 4);
+    CHECK_EQ(perf_process_thread_at(p, 10, 10, 5000009, "x", "third"), 5);
+    CHECK_EQ(perf_process_thread_at(p, 10, 10, 5000009, "x", "third"), 5);
+    CHECK_EQ(perf_process_thread_at(p, 20, 20, 2, "x", "x"), 6);
+    CHECK_EQ(sink_end(r.in.out, &e), 0);
+    CHECK_STR(items(&r), "10 prog 1-3000000\n10 other 3000000-5000000\n10 last 5000000-0\n"
+                         "10 third 0-5000010\n20  0-0\n10 prog in 1 1-3000000\n"
+                         "11 prog in 1 3-3000000\n10 other in 2 3000000-5000000\n"
+                         "10 last in 3 5000000-0\n10 third in 4 0-5000010\n20  in 5 0-0\n");
+    finish(&r);
+}
+
 TEST(perf_engine_makes_one_item_of_a_child_that_only_calls_exec)
 {
     struct run r;
