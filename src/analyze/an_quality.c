@@ -96,7 +96,9 @@ static void add_stacks(struct line *l, const struct profile *p, double samples)
     double complete = quality(p, "complete"), cut = quality(p, "truncated");
     double stacks = quality(p, "stacks");
     double joined = quality(p, "joined"), unreadable = quality(p, "unreadable");
+    double chains = quality(p, "chains_ended");
 
+    unreadable -= chains > 0 ? chains : 0;
     stacks = stacks >= 0 ? stacks : samples;
     if (complete >= 0 && stacks > 0)
         add_item(l, "%.1f %% of stacks complete", 100 * complete / stacks);
@@ -141,6 +143,8 @@ static void print_problems(const struct profile *p, struct out *o)
         { "threads_missed", "%s threads were not recorded from their start" },
         { "python_given_up", "%s Python stacks could not be read" },
         { "dropped", "%s events were dropped because a channel was full" },
+        { "chains_ended", "%s frame-pointer chains are incomplete: code without frame pointers "
+                          "hides its callers; record with --call-graph dwarf" },
         { "mappings_ignored", "%s mappings were ignored: too many for the size of the recording" },
         { "unmatched", "%s calls have no begin or no end in the trace" },
     };

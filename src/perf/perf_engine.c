@@ -370,6 +370,8 @@ void perf_engine_quality(struct perf_engine *e)
     sink_meta_u64(out, "quality.truncated", s->cut);
     sink_meta_u64(out, "quality.joined", s->joined);
     sink_meta_u64(out, "quality.unreadable", s->lost + e->counts.broken);
+    if (s->chains)
+        sink_meta_u64(out, "quality.chains_ended", s->chains);
     sink_meta_u64(out, "quality.not_walked", s->bare);
     if (s->bare)
         name_bare_modules(e);

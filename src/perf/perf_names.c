@@ -53,6 +53,7 @@ static void judge_ends(struct perf_engine *e, struct sym_resolve *names)
             is_root_name(chain[0].name)) {
             c->complete += n;
             c->lost -= n;
+            c->chains -= n;
         }
     }
 }

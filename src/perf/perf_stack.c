@@ -345,8 +345,10 @@ static void count(struct perf_stacks *s, struct perf_thread *t, const struct use
         s->counts.cut++;
     else if (u->end == UNW_BARE)
         count_bare(s, t, u);
-    else
+    else {
         s->counts.lost++;
+        s->counts.chains += u->way == BY_CHAIN;
+    }
 }
 
 /* Only the name of the last function shows whether a chain reached the root. */

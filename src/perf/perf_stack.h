@@ -19,6 +19,7 @@ enum { PERF_MAX_FRAMES = 4096 };
 
 struct perf_stack_counts { /* of stacks with a user part */
     uint64_t all, complete, joined, cut, lost;
+    uint64_t chains; /* of those lost: frame-pointer chains */
     uint64_t bare; /* end in code without unwind information */
     uint64_t short_copies; /* walks that needed bytes beyond the copy, joined or not */
 };

@@ -506,6 +506,20 @@ TEST(an_quality_names_the_modules_whose_code_was_not_walked)
     free(text);
 }
 
+TEST(an_quality_does_not_call_chains_without_frame_pointers_unreadable)
+{
+    static const char *const meta[][2] = {
+        { "quality.samples", "1000" }, { "quality.unreadable", "15" },
+        { "quality.chains_ended", "12" }, { NULL, NULL },
+    };
+    char *text = quality_of(meta);
+
+    CHECK(strstr(text, " 3 unreadable\n") != NULL);
+    CHECK(strstr(text, "note: 12 frame-pointer chains are incomplete: code without frame pointers "
+                       "hides its callers; record with --call-graph dwarf\n") != NULL);
+    free(text);
+}
+
 TEST(an_quality_divides_by_the_right_totals)
 {
     static const char *const meta[][2] = {

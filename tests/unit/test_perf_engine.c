@@ -926,6 +926,22 @@ TEST(perf_engine_ends_a_chain_at_an_address_outside_code)
 }
 
 /* Of a file that cannot be read nothing is known: registers that look like a chain prove nothing. */
+TEST(perf_engine_counts_chains_of_frame_pointers_that_end_early)
+{
+    struct run r;
+
+    start(&r);
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_chain(&r.b, 3000000, 10, CHAIN(CODE + 1));
+    pb_attrs(&r.b, &r.e);
+    pb_feed(&r.b, &r.e, 0);
+    perf_engine_quality(&r.e);
+    CHECK_STR(profile_meta(r.profile, "quality.unreadable"), "2");
+    CHECK_STR(profile_meta(r.profile, "quality.chains_ended"), "2");
+    finish(&r);
+}
+
 TEST(perf_engine_reports_stacks_that_end_in_a_module_without_unwind_information)
 {
     struct run r;
@@ -1493,10 +1509,12 @@ TEST(perf_names_take_a_chain_for_complete_if_a_root_made_the_call)
     chains_end(&r, 0x1010, 0, 2);
     chains_end(&r, 0x1020, FRAME_RETURN, 4); /* called by main */
     chains_end(&r, 0x1020, 0, 8);
-    r.e.stacks.counts = (struct perf_stack_counts){ .all = 20, .complete = 5, .lost = 15 };
+    r.e.stacks.counts = (struct perf_stack_counts){ .all = 20, .complete = 5, .lost = 15,
+                                                        .chains = 12 };
     perf_names(&r.e, &names);
     CHECK_EQ(r.e.stacks.counts.complete, 5 + 1 + 8);
     CHECK_EQ(r.e.stacks.counts.lost, 15 - 1 - 8);
+    CHECK_EQ(r.e.stacks.counts.chains, 12 - 1 - 8);
     sym_resolve_release(&names);
     finish(&r);
 }
