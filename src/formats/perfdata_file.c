@@ -28,7 +28,8 @@ enum {
     MISC_BUILD_ID_SIZE = 1 << 15,
 };
 
-enum { ATTR_FREQ = 10, ATTR_SAMPLE_ID_ALL = 18, ATTR_SWITCHES = 26 }; /* bits of the flags */
+/* Bits of the flags. */
+enum { ATTR_FREQ = 10, ATTR_SAMPLE_ID_ALL = 18, ATTR_SWITCHES = 26, ATTR_BUILD_ID = 34 };
 enum { UPDATE_UNIT = 0, UPDATE_SCALE = 1, UPDATE_NAME = 2 };
 
 bool perfdata_is(const void *data, size_t n)
@@ -67,6 +68,7 @@ static struct perf_attr read_attr(struct cursor c)
     a.regs_user = cur_left(&c) >= 8 ? cur_u64(&c) : 0;
     a.is_frequency = flags >> ATTR_FREQ & 1;
     a.has_trailer = flags >> ATTR_SAMPLE_ID_ALL & 1;
+    a.no_build_ids = !(flags >> ATTR_BUILD_ID & 1);
     a.is_clock = perf_event_is_clock(a.type, a.config);
     a.at_switch = a.type == PERF_TYPE_SOFTWARE && a.config == PERF_COUNT_SW_CONTEXT_SWITCHES &&
                   flags >> ATTR_SWITCHES & 1;

@@ -255,9 +255,20 @@ static void read_trailer(struct cursor c, struct perf_record *r)
         r->id = cur_u64(&c);
 }
 
+/* While another recorder asks for build ids, kernels also set the flag of records that have none.
+ * If the kernel was not asked for them, perf itself may have added them, but only of usual sizes,
+ * which no disk has as its major number. */
+static bool has_build_id(struct cursor c, const struct perf_record *r)
+{
+    uint32_t size = cur_u32(&c); /* and three bytes that are 0 */
+
+    return r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID &&
+           (!r->attr || !r->attr->no_build_ids || size == 16 || size == 20);
+}
+
 static void read_file_id(struct cursor *c, struct perf_record *r)
 {
-    if (r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+    if (has_build_id(*c, r)) {
         r->build_id_size = cur_u8(c);
         cur_skip(c, 3);
         r->build_id = cur_bytes(c, 20);

@@ -26,6 +26,7 @@ struct perf_attr { /* an event: the layout of its records, and its metric */
     uint64_t config, period, sample_type, read_format, branch_type, regs_user;
     bool is_frequency; /* the period varies */
     bool has_trailer;  /* other records end with fields of a sample */
+    bool no_build_ids; /* the kernel was not asked for those of mappings */
     bool is_clock;     /* the period is nanoseconds */
     bool at_switch;    /* samples are taken when a thread leaves its CPU and show why it waits */
     bool no_metric;    /* samples are used for nothing else */

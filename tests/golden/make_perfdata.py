@@ -112,16 +112,16 @@ class Recording:
                  pid, tid, time)
         self.comm[tid] = name
 
-    def map(self, pid=500, time=2, kind=10, build_id=b""):
+    def map(self, pid=500, time=2, kind=10, build_id=b"", more_misc=0):
         for path, start, offset in ((PROG, PROG_START, PROG_OFFSET), (LIB, LIB_START, 0)):
             body = struct.pack("<IIQQQ", pid, pid, start, SIZE, offset)
-            misc = 2
+            misc = 2 | more_misc
             if kind == 10 and build_id:
                 misc |= 1 << 14
                 body += struct.pack("<BBH20s", len(build_id), 0, 0, build_id)
                 body += struct.pack("<II", 5, 2)
             elif kind == 10:
-                body += struct.pack("<IIQQII", 8, 1, 4711, 0, 5, 2)
+                body += struct.pack("<IIQQII", 254, 1, 4711, 0, 5, 2)
             self.add(kind, body + text(path), misc, pid, pid, time)
 
     def read_values(self, values):
@@ -431,6 +431,11 @@ def by_records():
         r.map(build_id=bytes(range(1, size + 1)))
         r.sample([LEAF, MIDDLE, ROOT])
         yield f"records-build-id-{size}", r.file(), r
+    r = Recording()
+    r.name("prog")
+    r.map(more_misc=1 << 14)  # of another recorder's event; there is no build id
+    r.sample([LEAF, MIDDLE, ROOT])
+    yield "records-no-build-id", r.file(), r
     r = Recording()
     r.name("prog")
     r.map()

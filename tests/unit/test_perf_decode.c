@@ -138,6 +138,35 @@ TEST(perf_decode_reads_a_mapping_with_its_build_id)
     pb_release(&b);
 }
 
+TEST(perf_decode_ignores_the_flag_of_build_ids_that_were_not_asked_for)
+{
+    static const struct {
+        uint32_t first; /* word of the file's identity */
+        bool asked, decoded, is_id;
+    } cases[] = {
+        { 254, false, true, false }, { 8, false, true, false }, { 20, false, true, true },
+        { 16, false, true, true }, { 8, true, true, true }, { 254, true, false, false },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct pb b;
+        struct perf_record r;
+
+        pb_init(&b);
+        b.attr[0].no_build_ids = b.attr[1].no_build_ids = !cases[i].asked;
+        pb_map(&b, 1000, 7, 0x400000, 0x1000, 0x2000, "/bin/x");
+        memcpy(b.bytes.data + 8 + 32, &cases[i].first, 4);
+        CHECK_EQ(decode(&b, body_of(&b), &r), cases[i].decoded);
+        if (cases[i].decoded) {
+            CHECK_EQ(r.build_id_size, cases[i].is_id ? cases[i].first : 0);
+            CHECK_EQ(r.major, cases[i].is_id ? 0 : cases[i].first);
+            CHECK_EQ(r.minor, cases[i].is_id ? 0 : 0x04030201);
+            CHECK_EQ(r.prot, 5);
+        }
+        pb_release(&b);
+    }
+}
+
 TEST(perf_decode_refuses_a_name_without_an_end)
 {
     struct pb b;
