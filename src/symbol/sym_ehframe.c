@@ -265,14 +265,13 @@ uint64_t sym_ehframe_covers(struct sym_module *m, uint64_t low, uint64_t high)
 
     for (size_t i = 0; st && i < st->n; i++) {
         uint64_t start = st->start[i], size = size_of(st, i);
-        uint64_t end = i + 1 < st->n && st->start[i + 1] < high ? st->start[i + 1] : high;
+        uint64_t next = i + 1 < st->n && st->start[i + 1] < high ? st->start[i + 1] : high;
 
         if (start < low || start >= high)
             continue;
-        if (size && size < end - start)
-            end = start + size;
-        end += (ALIGNMENT - end % ALIGNMENT) % ALIGNMENT;
-        sum += (end < high ? end : high) - start;
+        if (size && size < next - start) /* else functions overlap, or the size is unknown */
+            size += (ALIGNMENT - (start + size) % ALIGNMENT) % ALIGNMENT;
+        sum += size && size < next - start ? size : next - start;
     }
     return sum;
 }

@@ -47,7 +47,9 @@ class Binaries(Case):
 
     def test_unwind_tables_of_a_part_of_the_code_are_not_called_complete(self):
         self.assertRegex(facts("nocfi-O2")[1]["unwind_tables"], r"^in part: .eh_frame describes \d+ % of the code$")
-        for name in ("doctor-fast", "doctor-static", "doctor-library"):
+        for name in ("doctor-fast", "doctor-static", "doctor-library", "unwind-arm"):
+            if name == "unwind-arm" and not os.path.getsize(workload(name)):
+                continue  # built only where there is a compiler for it; its functions are not aligned
             self.assertEqual(facts(name)[1]["unwind_tables"], "yes (.eh_frame)", name)
 
     def test_level_and_instruction_set_come_from_the_debug_information(self):
