@@ -9,7 +9,7 @@
 
 #include "base/cursor.h"
 
-enum { PAGE = 4096, MOST_SEGMENTS = 64, MOST_NOTES = 4096 };
+enum { PAGE = 4096, MOST_SEGMENTS = 64, MOST_SECTIONS = 64, MOST_NOTES = 4096 };
 
 bool elf_file_bytes(struct elf_file *f, uint64_t offset, uint64_t n, void *to)
 {
@@ -41,14 +41,14 @@ const char *elf_file_name(const void *names, uint64_t size, uint64_t at, size_t 
     return left && memchr(name, 0, left < most ? left : most) ? name : "";
 }
 
-static void read_notes(struct elf_file *f, const Elf64_Phdr *ph)
+static void read_notes(struct elf_file *f, uint64_t offset, uint64_t size, uint64_t alignment)
 {
     unsigned char bytes[MOST_NOTES];
-    uint64_t n = ph->p_filesz < sizeof bytes ? ph->p_filesz : sizeof bytes;
-    uint32_t align = ph->p_align == 8 ? 7 : 3;
+    uint64_t n = size < sizeof bytes ? size : sizeof bytes;
+    uint32_t align = alignment == 8 ? 7 : 3;
     struct cursor c = cursor_of(bytes, n);
 
-    if (!elf_file_bytes(f, ph->p_offset, n, bytes))
+    if (!elf_file_bytes(f, offset, n, bytes))
         return;
     while (cur_left(&c) >= sizeof(Elf64_Nhdr)) {
         uint32_t name_size = cur_u32(&c), desc_size = cur_u32(&c), type = cur_u32(&c);
@@ -82,7 +82,7 @@ static void take_segment(struct elf_file *f, const Elf64_Phdr *ph)
         s.address + s.memory_size >= s.address && s.offset + s.size >= s.offset)
         f->segment[f->n_segments++] = s;
     if (ph->p_type == PT_NOTE && !f->build_id_size)
-        read_notes(f, ph);
+        read_notes(f, ph->p_offset, ph->p_filesz, ph->p_align);
 }
 
 static void read_segments(struct elf_file *f, const Elf64_Ehdr *h)
@@ -109,6 +109,19 @@ static void find_sections(struct elf_file *f, const Elf64_Ehdr *h)
     f->names_size = names.sh_size;
 }
 
+/* The linker of Go puts the build id into no segment. */
+static void read_section_notes(struct elf_file *f)
+{
+    Elf64_Shdr s[MOST_SECTIONS];
+    size_t n = f->n_sections < MOST_SECTIONS ? f->n_sections : MOST_SECTIONS;
+
+    if (!elf_file_bytes(f, f->sections_at, n * sizeof *s, s))
+        return;
+    for (size_t i = 0; i < n && !f->build_id_size; i++)
+        if (s[i].sh_type == SHT_NOTE)
+            read_notes(f, s[i].sh_offset, s[i].sh_size, s[i].sh_addralign);
+}
+
 static bool read_headers(struct elf_file *f)
 {
     Elf64_Ehdr h;
@@ -120,6 +133,8 @@ static bool read_headers(struct elf_file *f)
     f->entry = h.e_entry;
     read_segments(f, &h);
     find_sections(f, &h);
+    if (!f->build_id_size)
+        read_section_notes(f);
     return true;
 }
 

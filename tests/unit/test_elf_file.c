@@ -129,6 +129,31 @@ TEST(elf_file_reads_no_byte_past_the_end)
     CHECK(!elf_file_read_image(&f, whole, n));
 }
 
+TEST(elf_file_finds_a_build_id_that_no_segment_contains)
+{
+    struct {
+        Elf64_Ehdr h;
+        Elf64_Shdr section[3];
+        Elf64_Nhdr note;
+        char name[4];
+        unsigned char id[8];
+    } file = { .h = { .e_shoff = sizeof file.h, .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3 },
+               .section = { [2] = { .sh_type = SHT_NOTE, .sh_size = 24, .sh_addralign = 4,
+                                    .sh_offset = sizeof file.h + sizeof file.section } },
+               .note = { 4, 8, NT_GNU_BUILD_ID }, .name = "GNU", .id = { 1, 2, 3, 4, 5, 6, 7, 8 } };
+    struct elf_file f;
+
+    memcpy(file.h.e_ident, ELFMAG, SELFMAG);
+    file.h.e_ident[EI_CLASS] = ELFCLASS64;
+    file.h.e_ident[EI_DATA] = ELFDATA2LSB;
+    CHECK(elf_file_read_image(&f, &file, sizeof file));
+    CHECK_EQ(f.build_id_size, 8);
+    CHECK(memcmp(f.build_id, file.id, 8) == 0);
+    file.section[2].sh_type = SHT_PROGBITS;
+    CHECK(elf_file_read_image(&f, &file, sizeof file));
+    CHECK_EQ(f.build_id_size, 0);
+}
+
 TEST(elf_file_takes_names_from_the_table_of_names_only)
 {
     struct {
