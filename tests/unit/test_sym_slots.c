@@ -1,4 +1,5 @@
-/* test_sym_slots.c - what a resolver can return, by its code.  SPDX-License-Identifier: Apache-2.0 */
+/* test_sym_slots.c - what a resolver can return, by its code, and which slots may hold it.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -172,4 +173,165 @@ TEST(sym_slots_of_all_sections_together_are_limited)
         sym_slots_release(&s);
     }
     fclose(to);
+}
+
+/* --- a file in memory --- */
+
+enum { SYMBOLS = 5000, RELOCATIONS = 70000 };
+
+static struct image {
+    Elf64_Shdr section[6];
+    char other_names[32], names[32];
+    Elf64_Sym symbol[SYMBOLS];
+    Elf64_Rela rela[RELOCATIONS], of_debug[1];
+} image;
+static size_t n_symbols, n_rela;
+
+static struct sym_slots read_image(uint16_t machine)
+{
+    static const char names[32] = "\0one\0two\0three\0four\0five";
+    const struct { uint32_t type; uint64_t flags; void *at; size_t size; } sections[] = {
+        { SHT_NULL, 0, NULL, 0 }, { SHT_STRTAB, 0, image.other_names, sizeof image.other_names },
+        { SHT_DYNSYM, SHF_ALLOC, image.symbol, n_symbols * sizeof *image.symbol },
+        { SHT_STRTAB, SHF_ALLOC, image.names, sizeof image.names },
+        { SHT_RELA, SHF_ALLOC, image.rela, n_rela * sizeof *image.rela },
+        { SHT_RELA, 0, image.of_debug, sizeof image.of_debug } };
+    struct sym_slots s = { .elf = { .image = (unsigned char *)&image, .fd = -1,
+                                    .size = sizeof image, .machine = machine,
+                                    .sections_at = offsetof(struct image, section),
+                                    .n_sections = 6 } };
+
+    memcpy(image.names, names, sizeof names);
+    for (size_t i = 1; i < 6; i++)
+        image.section[i] = (Elf64_Shdr){
+            .sh_type = sections[i].type, .sh_flags = sections[i].flags, .sh_size = sections[i].size,
+            .sh_offset = (uint64_t)((char *)sections[i].at - (char *)&image) };
+    sym_slots_read(&s);
+    return s;
+}
+
+static void add_symbol(uint32_t name, unsigned char type, uint16_t section, uint64_t value)
+{
+    image.symbol[n_symbols++] = (Elf64_Sym){ .st_name = name, .st_shndx = section,
+                                             .st_info = ELF64_ST_INFO(STB_GLOBAL, type),
+                                             .st_value = value, .st_size = 8 };
+}
+
+static void add_rela(uint64_t type, uint64_t symbol, int64_t addend)
+{
+    image.rela[n_rela] = (Elf64_Rela){ 0x100 * (n_rela + 1), ELF64_R_INFO(symbol, type), addend };
+    n_rela++;
+}
+
+static void start_image(void)
+{
+    memset(&image, 0, sizeof image);
+    n_symbols = n_rela = 0;
+    add_symbol(0, STT_NOTYPE, SHN_UNDEF, 0);
+}
+
+/* Relocations of which only the slots at WANT may contain a variant. */
+static void check_slots(uint16_t machine, const uint64_t *want, size_t n)
+{
+    struct sym_slots s = read_image(machine);
+
+    CHECK_EQ(s.slot.n, n);
+    for (size_t i = 0; i < n; i++) {
+        CHECK_EQ(s.slot.v[i].address, want[i]);
+        CHECK_EQ(s.slot.v[i].is_irelative, i == n - 1);
+    }
+    CHECK_EQ(s.slot.v[n - 1].key, 0x1234);
+    sym_slots_release(&s);
+}
+
+static void add_imports(void)
+{
+    start_image();
+    add_symbol(1, STT_FUNC, SHN_UNDEF, 0);
+    add_symbol(5, STT_NOTYPE, SHN_UNDEF, 0);
+    add_symbol(9, STT_OBJECT, SHN_UNDEF, 0);
+    add_symbol(15, STT_FUNC, 1, 0x40); /* its own */
+    add_symbol(20, STT_GNU_IFUNC, 1, 0x50);
+}
+
+TEST(sym_slots_are_words_for_imported_functions_and_resolvers_on_both_machines)
+{
+    static const uint64_t x86[] = { 0x100, 0x200, 0x500, 0x800 }, arm[] = { 0x100, 0x200, 0x500, 0x800 };
+
+    add_imports();
+    add_rela(R_X86_64_JUMP_SLOT, 1, 0);
+    add_rela(R_X86_64_GLOB_DAT, 2, 0);
+    add_rela(R_X86_64_JUMP_SLOT, 3, 0);
+    add_rela(R_X86_64_JUMP_SLOT, 4, 0);
+    add_rela(R_X86_64_64, 5, 0);
+    add_rela(R_X86_64_64, 1, 8); /* inside the function */
+    add_rela(R_AARCH64_IRELATIVE, 0, 0x1234);
+    add_rela(R_X86_64_IRELATIVE, 0, 0x1234);
+    image.of_debug[0] = image.rela[0];
+    check_slots(EM_X86_64, x86, 4);
+    add_imports();
+    add_rela(R_AARCH64_JUMP_SLOT, 1, 0);
+    add_rela(R_AARCH64_GLOB_DAT, 2, 0);
+    add_rela(R_AARCH64_JUMP_SLOT, 3, 0);
+    add_rela(R_AARCH64_JUMP_SLOT, 4, 0);
+    add_rela(R_AARCH64_ABS64, 5, 0);
+    add_rela(R_AARCH64_ABS64, 1, 8);
+    add_rela(R_X86_64_IRELATIVE, 0, 0x1234);
+    add_rela(R_AARCH64_IRELATIVE, 0, 0x1234);
+    check_slots(EM_AARCH64, arm, 4);
+}
+
+TEST(sym_slots_of_many_relocations_are_read_in_parts)
+{
+    static const uint64_t last[] = { 0x100 * 9001 };
+
+    start_image();
+    add_symbol(1, STT_FUNC, SHN_UNDEF, 0);
+    for (int i = 0; i < 9000; i++)
+        add_rela(R_X86_64_NONE, 0, 0);
+    add_rela(R_X86_64_IRELATIVE, 0, 0x1234);
+    check_slots(EM_X86_64, last, 1);
+}
+
+TEST(sym_slots_have_the_resolvers_that_a_file_exports)
+{
+    struct sym_slots s;
+
+    start_image();
+    add_symbol(1, STT_GNU_IFUNC, 1, 0x40);
+    add_symbol(5, STT_GNU_IFUNC, SHN_UNDEF, 0);
+    add_symbol(0, STT_GNU_IFUNC, 1, 0x50); /* without a name */
+    add_symbol(9, STT_FUNC, 1, 0x60);
+    add_symbol(15, STT_GNU_IFUNC, 1, 0x70);
+    s = read_image(EM_X86_64);
+    CHECK_EQ(s.resolver.n, 2);
+    CHECK_EQ(s.resolver.v[0].address, 0x40);
+    CHECK_EQ(s.resolver.v[1].address, 0x70);
+    CHECK(s.resolver.v[0].key != s.resolver.v[1].key);
+    sym_slots_release(&s);
+}
+
+TEST(sym_slots_and_resolvers_of_a_file_are_limited)
+{
+    struct sym_slots s;
+
+    start_image();
+    while (n_symbols < SYMBOLS)
+        add_symbol(1, STT_GNU_IFUNC, 1, 0x40);
+    while (n_rela < RELOCATIONS)
+        add_rela(R_X86_64_IRELATIVE, 0, 0x40);
+    s = read_image(EM_X86_64);
+    CHECK_EQ(s.resolver.n, 4096);
+    CHECK_EQ(s.slot.n, 65536);
+    sym_slots_release(&s);
+}
+
+TEST(sym_slots_resolvers_have_code_only_where_it_can_run)
+{
+    static const unsigned char code[] = { 0x48, 0x8d, 0x05, 0xf9, 0x1f, 0x00, 0x00 };
+    struct sym_slots s = code_at_text(code, sizeof code, EM_X86_64);
+
+    CHECK(can_choose(&s, TEXT, 7, TEXT + 0x2000));
+    s.elf.segment[0].exec = false;
+    CHECK(!can_choose(&s, TEXT, 7, TEXT + 0x2000));
 }
