@@ -111,8 +111,10 @@ TEST(index_finds_every_id_again)
 {
     struct index ix = { 0 };
 
-    for (uint32_t id = 1; id <= 10000; id++)
+    for (uint32_t id = 1; id <= 10000; id++) {
         index_add(&ix, hash_u64(id % 5000), id);
+        CHECK(ix.n <= (ix.mask + 1) / 2);
+    }
     for (uint32_t id = 1; id <= 10000; id++) {
         uint64_t h = hash_u64(id % 5000);
         uint32_t at = index_first(&ix, h), got;
@@ -122,6 +124,18 @@ TEST(index_finds_every_id_again)
             seen += got == id;
         CHECK_EQ(seen, 1);
     }
+    index_release(&ix);
+}
+
+TEST(index_is_empty_after_its_release)
+{
+    struct index ix = { 0 };
+
+    index_add(&ix, 7, 1);
+    index_release(&ix);
+    CHECK(!ix.slot && ix.n == 0);
+    index_add(&ix, 8, 2);
+    CHECK_EQ(ix.n, 1);
     index_release(&ix);
 }
 

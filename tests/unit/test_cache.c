@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <pwd.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -199,6 +201,39 @@ TEST(cache_evicts_the_least_recently_used_file)
     CHECK_EQ(cache_trim("none", 0), 0);
 }
 
+TEST(cache_has_room_for_many_tables)
+{
+    static char table[1 << 20];
+    struct err e = { 0 };
+
+    new_cache();
+    store("first");
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+
+        snprintf(name, sizeof name, "%d", i);
+        CHECK_EQ(cache_store("kept", name, table, sizeof table, &e), 0);
+    }
+    CHECK(loads("first"));
+    CHECK_EQ(truncate(in_cache("kept/0"), 1 << 30), 0);
+    store("last");
+    CHECK(access(in_cache("kept/0"), F_OK) < 0); /* too much */
+}
+
+TEST(cache_keeps_no_file_that_could_not_be_written)
+{
+    struct rlimit limit;
+
+    new_cache();
+    store("first");
+    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0 && signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    limit.rlim_cur = 5;
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    CHECK(cache_store("kept", "second", "0123456789", 10, NULL) < 0);
+    CHECK_EQ(access(in_cache("kept/second"), F_OK), -1);
+    CHECK(loads("first"));
+}
+
 TEST(cache_counts_reading_as_use)
 {
     char name[8], path[32];
@@ -227,6 +262,9 @@ TEST(cache_directory_follows_the_environment)
     setenv("HOME", home, 1);
     cache_dir(path, sizeof path, "unwind");
     snprintf(want, sizeof want, "%s/fathom/unwind", xdg);
+    CHECK_STR(path, want);
+    setenv("FATHOM_CACHE", "", 1);
+    cache_dir(path, sizeof path, "unwind");
     CHECK_STR(path, want);
     setenv("FATHOM_CACHE", "/own", 1);
     cache_dir(path, sizeof path, "");

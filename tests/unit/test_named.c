@@ -1,11 +1,15 @@
 /* test_named.c - opening files that somebody else named, and files that change while they are read.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -223,6 +227,74 @@ TEST(named_open_believes_files_of_root_ourselves_and_the_user_only)
     CHECK_STR(text_at(NULL, in_dir("his"), NULL, 0), "his");
 }
 
+TEST(named_open_believes_our_own_files_without_root)
+{
+    need_root();
+    make("root's", "root's", 0644);
+    own(make("ours", "ours", 0644), SOMEBODY, SOMEBODY, 0644);
+    CHECK_EQ(setresuid(SOMEBODY, SOMEBODY, SOMEBODY), 0);
+    CHECK_STR(text_at(NULL, in_dir("ours"), NULL, NAMED_OWNED), "ours");
+    CHECK_STR(text_at(NULL, in_dir("root's"), NULL, NAMED_OWNED), "root's");
+}
+
+static int count_open(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+TEST(named_open_leaves_no_other_descriptor_open)
+{
+    int before = count_open();
+
+    make("file", "file", 0644);
+    CHECK(mkdir(in_dir("folder"), 0700) == 0);
+    CHECK_STR(text_at(NULL, in_dir("file"), NULL, 0), "file");
+    CHECK_STR(text_at(dir(), "/file", NULL, 0), "file");
+    CHECK_STR(text_at(dir(), "/folder", NULL, 0), "it is not a regular file");
+    CHECK(strstr(text_at(dir(), "/nothing", NULL, 0), "No such file"));
+    CHECK_EQ(count_open(), before);
+}
+
+/* As in a sandbox, or on a kernel before 5.6. */
+static void forbid_openat2(int errnum)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)errnum),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+    struct sock_fprog program = { .len = sizeof code / sizeof *code, .filter = code };
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+        test_skip("no filters for system calls");
+}
+
+static void check_without_openat2(int errnum)
+{
+    make("file", "file", 0644);
+    forbid_openat2(errnum);
+    CHECK_STR(text_at(NULL, in_dir("file"), NULL, 0), "file");
+    CHECK(strstr(text_at(dir(), "/file", NULL, 0), "cannot be opened"));
+    CHECK(strstr(text_at(dir(), in_dir("file"), NULL, 0), "cannot be opened"));
+}
+
+TEST(named_open_opens_nothing_in_another_root_where_a_sandbox_forbids_openat2)
+{
+    check_without_openat2(EPERM);
+}
+
+TEST(named_open_opens_nothing_in_another_root_on_a_kernel_without_openat2)
+{
+    check_without_openat2(ENOSYS);
+}
+
 TEST(named_user_is_the_real_user_of_a_process)
 {
     struct named_user u;
@@ -404,6 +476,19 @@ TEST(map_ends_in_zeros_if_its_owner_truncates_the_file)
     CHECK_EQ(m.data[PAGE], 0);
     CHECK_EQ(m.data[4 * PAGE - 1], 0);
     CHECK(map_was_truncated(&m));
+    map_close(&m);
+    close(fd);
+}
+
+TEST(map_for_writing_stays_writable_if_its_owner_truncates_the_file)
+{
+    int fd = make_pages("file", 2);
+    struct map m;
+
+    CHECK_EQ(map_file(&m, fd, true, NULL), 0);
+    CHECK(ftruncate(fd, 0) == 0);
+    ((unsigned char *)(uintptr_t)m.data)[PAGE] = 'y';
+    CHECK_EQ(m.data[PAGE], 'y');
     map_close(&m);
     close(fd);
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -167,7 +168,9 @@ static int save_without_proc(void)
         return 2;
     if (save_write(a.fd, "a", 1) < 0 || save_close(&a, true) < 0 || save_close(&b, false) < 0)
         return 3;
-    return 0;
+    if (save_open(&a, "other", SAVE_PRIVATE) < 0 || close(a.fd) < 0 || save_close(&a, true) == 0)
+        return 4; /* what cannot be closed does not get its name */
+    return access("other", F_OK) == 0 ? 5 : 0;
 }
 
 TEST(save_works_on_file_systems_without_unnamed_files)
@@ -392,4 +395,146 @@ TEST(save_reports_why_it_cannot_write)
 
     CHECK_EQ(save_open(&s, "/no-such-folder/file", SAVE_SHARED), -1);
     CHECK_EQ(save_write(-1, "x", 1), -1);
+}
+
+/* --- writes that take several system calls --- */
+
+static void on_interrupt(int number)
+{
+    (void)number;
+}
+
+static void until_asleep(pid_t pid)
+{
+    char path[64], text[256], *state;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    do {
+        map_read_text(path, text, sizeof text);
+        state = strrchr(text, ')');
+    } while (!state || state[2] != 'S');
+}
+
+/* Interrupt the writer when it has filled the pipe, and again before it can write more. */
+static int read_interrupted(pid_t writer, int fd, const unsigned char *want, int size)
+{
+    static unsigned char got[1 << 18];
+    int n = 0;
+    ssize_t part;
+
+    for (int i = 0; i < 2; i++) {
+        until_asleep(writer);
+        kill(writer, SIGUSR1);
+    }
+    until_asleep(writer);
+    while (n < size && (part = read(fd, got + n, (size_t)(size - n))) > 0)
+        n += (int)part;
+    return n != size || memcmp(got, want, (size_t)size) != 0;
+}
+
+TEST(save_writes_the_rest_after_a_signal)
+{
+    static unsigned char bytes[1 << 18];
+    const struct sigaction interrupt = { .sa_handler = on_interrupt }; /* without SA_RESTART */
+    int ends[2], status;
+    pid_t writer = getpid(), pid;
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 2654435761u >> 24);
+    CHECK(pipe(ends) == 0 && sigaction(SIGUSR1, &interrupt, NULL) == 0);
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(getppid() != writer || close(ends[1]) < 0 ||
+              read_interrupted(writer, ends[0], bytes, sizeof bytes));
+    }
+    CHECK_EQ(save_write(ends[1], bytes, sizeof bytes), 0);
+    close(ends[1]);
+    while (waitpid(pid, &status, 0) < 0)
+        CHECK_EQ(errno, EINTR);
+    CHECK_EQ(status, 0);
+    close(ends[0]);
+}
+
+/* --- names and places that do not work --- */
+
+TEST(save_refuses_names_and_paths_that_are_too_long)
+{
+    const char *link = in_folder("link");
+    char path[PATH_MAX + 1] = "", name[NAME_MAX + 2] = "", text[4000] = "";
+    struct save s;
+    int fd;
+
+    memset(name, 'x', NAME_MAX + 1);
+    fd = open(folder, O_RDONLY | O_DIRECTORY);
+    CHECK_EQ(save_open_in(&s, fd, name, SAVE_PRIVATE), -1);
+    CHECK_EQ(errno, ENAMETOOLONG);
+    close(fd);
+    for (int i = 0; i < PATH_MAX - 2; i += 2)
+        memcpy(path + i, "./", 2);
+    memcpy(path + PATH_MAX - 2, "xy", 2);
+    CHECK_EQ(save_open(&s, path, SAVE_PRIVATE), -1);
+    CHECK_EQ(errno, ENAMETOOLONG);
+    for (size_t i = 0; i + 2 < sizeof text; i += 2)
+        memcpy(text + i, "./", 2);
+    CHECK_EQ(symlink(text, link), 0);
+    snprintf(path, sizeof path, "%s/%.300s/xy", link, text);
+    CHECK_EQ(save_open(&s, path, SAVE_PRIVATE), -1);
+    CHECK_EQ(errno, ENAMETOOLONG);
+    CHECK_EQ(clean_up(), 1);
+}
+
+TEST(save_keeps_no_folder_open_after_a_failure)
+{
+    struct save s;
+
+    CHECK_EQ(save_open(&s, "/proc/self/no-such-file", SAVE_PRIVATE), -1);
+    CHECK_EQ(s.at.folder, -1);
+}
+
+TEST(save_keeps_no_file_open_that_cannot_take_its_name)
+{
+    const char *path = in_folder("file");
+    struct save s;
+    int fd;
+
+    CHECK_EQ(save_open(&s, path, SAVE_SHARED), 0);
+    fd = s.fd;
+    CHECK_EQ(mkdir(path, 0700), 0);
+    CHECK_EQ(save_keep(&s), -1);
+    CHECK_EQ(fcntl(fd, F_GETFD), -1);
+    CHECK_EQ(rmdir(path), 0);
+    CHECK_EQ(clean_up(), 0);
+}
+
+TEST(save_reports_that_a_file_cannot_be_closed)
+{
+    struct save s;
+
+    CHECK_EQ(save_open(&s, "/dev/null", SAVE_SHARED), 0);
+    CHECK(s.direct);
+    close(s.fd);
+    CHECK_EQ(save_close(&s, true), -1);
+    CHECK_EQ(errno, EBADF);
+}
+
+TEST(place_does_not_open_what_was_exchanged_meanwhile)
+{
+    const char *path = in_folder("fifo"), *other = in_folder("other");
+    struct place p;
+    int folder_fd;
+
+    CHECK(mkfifo(path, 0600) == 0 && mkfifo(other, 0600) == 0);
+    CHECK_EQ(place_find(&p, path), 0);
+    folder_fd = p.folder;
+    CHECK_EQ(rename(other, path), 0);
+    CHECK_EQ(place_open(&p, O_RDWR), -1);
+    CHECK_EQ(errno, EACCES);
+    save_text(other, "precious", SAVE_PRIVATE, true);
+    CHECK(unlink(path) == 0 && symlink("other", path) == 0);
+    CHECK_EQ(place_open(&p, O_WRONLY | O_TRUNC), -1);
+    CHECK_STR(text_of(other), "precious");
+    place_close(&p);
+    CHECK_EQ(fcntl(folder_fd, F_GETFD), -1); /* it was the folder's */
+    CHECK_EQ(clean_up(), 2);
 }

@@ -482,6 +482,42 @@ TEST(out_leaves_binary_formats_alone)
     CHECK_STR(arrived(&o, from), "\x1b\xff\x07");
 }
 
+TEST(out_in_memory_keeps_every_byte)
+{
+    struct out o = out_memory();
+
+    out_str(&o, "\x1b\xff");
+    out_trusted(&o, "\033[0m");
+    out_str(&o, "\xc3");
+    CHECK_STR(buf_text(&o.buf), "\x1b\xff\033[0m\xc3");
+    out_close(&o, NULL);
+}
+
+TEST(out_printf_writes_texts_of_any_length_and_keeps_few_of_them)
+{
+    char text[1025];
+    struct out o;
+    int fd;
+
+    memset(text, 'x', sizeof text);
+    for (int n = 500; n <= 1024; n++) {
+        o = out_memory();
+        out_printf(&o, "%.*s", n, text);
+        out_char(&o, '.');
+        CHECK_EQ(o.buf.n, n + 1);
+        CHECK(memcmp(o.buf.data, text, (size_t)n) == 0 && o.buf.data[n] == '.');
+        out_close(&o, NULL);
+    }
+    fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    o = out_fd(fd);
+    for (int i = 0; i < 200; i++)
+        out_printf(&o, "%.*s", 1024, text);
+    CHECK(o.buf.n < 1 << 16);
+    CHECK_EQ(o.written + o.buf.n, 200 * 1024);
+    CHECK_EQ(out_close(&o, NULL), 0);
+    close(fd);
+}
+
 TEST(notice_is_one_clean_line)
 {
     int ends[2], saved = dup(STDERR_FILENO);
