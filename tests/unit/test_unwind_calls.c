@@ -36,6 +36,9 @@ TEST(unwind_recognizes_every_form_of_a_call)
     } others[] = {
         { 2, { 0xff, 0xe0 } },                                   /* jmp *%rax */
         { 6, { 0xff, 0x25, 1, 2, 3, 4 } },                       /* jmp *rel(%rip) */
+        { 2, { 0xff, 0x1b } },                                   /* lcall *(%rbx) */
+        { 2, { 0xff, 0xc0 } },                                   /* inc %eax */
+        { 2, { 0xff, 0xf0 } },                                   /* push %rax */
         { 5, { 0xe9, 1, 2, 3, 4 } },                             /* jmp */
         { 1, { 0xc3 } },
         { 7, { 'h', 'e', 'l', 'l', 'o', ' ', 'w' } },
@@ -262,5 +265,31 @@ TEST(unwind_knows_which_functions_keep_a_frame_pointer)
     CHECK(!unw_keeps_frame(s, CODE + 0xa10));
     CHECK(unw_keeps_frame(s, JIT + 0x10));
     CHECK(!unw_keeps_frame(s, 0x66252073));
+    cfi_space_free(s);
+}
+
+TEST(unwind_finds_a_return_address_at_the_end_of_the_code)
+{
+    struct unw_rule one = analysed(8);
+    struct unw_table t = table_of(&one, (uint16_t[]){ 0 }, 1);
+    struct unw_space *s = space_of(&t);
+
+    call_at(CODE + sizeof bytes, -0x100); /* to a function that does not return */
+    CHECK(unw_is_return(s, CODE + sizeof bytes));
+    CHECK(!unw_is_return(s, CODE + sizeof bytes - 1));
+    CHECK(!unw_is_return(s, CODE)); /* nothing before it */
+    cfi_space_free(s);
+}
+
+TEST(unwind_walk_calls_a_stack_cut_only_if_the_frame_pointer_is_near)
+{
+    enum { FAR = 8 << 20, END = STACK + WORDS * 8 };
+    struct unw_space *s = space_of(NULL);
+    uint64_t w[WORDS] = { 0 };
+    size_t n;
+
+    CHECK_EQ(walk(s, NULL, (struct unw_regs){ JIT + 1, STACK, END - 8 }, w, &n), UNW_CUT);
+    CHECK_EQ(walk(s, NULL, (struct unw_regs){ JIT + 1, STACK, END + FAR - 8 }, w, &n), UNW_CUT);
+    CHECK_EQ(walk(s, NULL, (struct unw_regs){ JIT + 1, STACK, END + FAR }, w, &n), UNW_BARE);
     cfi_space_free(s);
 }
