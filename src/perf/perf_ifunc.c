@@ -39,9 +39,9 @@ static void read_file(struct perf_ifunc_file *x, int fd)
     if (fd < 0 || !elf_file_read(&x->slots.elf, fd))
         return;
     sym_slots_read(&x->slots);
-    for (size_t i = x->slots.resolver.n; i-- > 0;) { /* the first of several stays */
-        umap_put(&x->by_key, x->slots.resolver.v[i].key, (uint32_t)i + 1);
-        umap_put(&x->by_address, x->slots.resolver.v[i].address, (uint32_t)i + 1);
+    for (size_t i = 0; i < x->slots.resolver.n; i++) {
+        umap_put(&x->by_key, x->slots.resolver.v[i].key, 1);
+        umap_put(&x->by_address, x->slots.resolver.v[i].address, 1);
     }
 }
 

@@ -16,7 +16,7 @@
 
 struct perf_ifunc_file { /* one per module */
     struct sym_slots slots;
-    struct umap by_key, by_address; /* -> index of a resolver + 1 */
+    struct umap by_key, by_address; /* 1: there is such a resolver */
     bool is_read;
     uint32_t looks; /* processes whose slots were searched for variants of this file */
 };

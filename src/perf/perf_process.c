@@ -145,6 +145,12 @@ static bool may_map(struct perf_processes *p, const struct perf_process *x, uint
     return false;
 }
 
+static void forget_frames(struct perf_process *x)
+{
+    umap_clear(&x->space->frame_by_pc);
+    x->n_frames = 0;
+}
+
 static void map_into(struct perf_processes *p, struct perf_process *x, struct perf_mapping *w)
 {
     const struct perf_host *host = p->modules->host;
@@ -182,7 +188,7 @@ static void map_into(struct perf_processes *p, struct perf_process *x, struct pe
     cfi_space_map(s->unw, w->start, w->end, bias, perf_module_table(m), number);
     p->n_ranges += s->unw->n;
     s->generation++;
-    umap_clear(&s->frame_by_pc);
+    forget_frames(x);
 }
 
 static void map_line(void *context, struct perf_mapping *w)
@@ -411,7 +417,7 @@ static void on_exec(struct perf_processes *p, struct perf_thread *t, uint32_t na
     space_drop(p, x->space);
     x->space = space_new(cfi_space_new(p->arch));
     x->execs++;
-    x->n_frames = 0;
+    forget_frames(x);
     x->is_opaque = false;
     free(x->jit_dump);
     x->jit_dump = NULL;

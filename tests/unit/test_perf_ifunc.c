@@ -21,6 +21,7 @@ static struct memory {
     size_t n;
     bool refused;
     unsigned reads; /* calls of words() */
+    size_t asked;   /* for so many words, the last time */
 } memory;
 
 static struct files {
@@ -33,6 +34,7 @@ static long words(int64_t pid, const uint64_t *address, size_t n, uint64_t *word
 {
     (void)pid;
     memory.reads++;
+    memory.asked = n;
     if (memory.refused)
         return -1;
     for (size_t i = 0; i < n; i++) {
@@ -419,5 +421,71 @@ TEST(perf_ifunc_checks_a_limited_number_of_resolvers_in_a_look)
     sample(&r, PID, CODE_AT);
     CHECK_EQ(memory.reads, 1);
     CHECK_EQ(r.e.ifuncs.watch.v[0].slot.n, MANY); /* which have no variant */
+    finish(&r);
+}
+
+TEST(perf_ifunc_reads_no_slot_again_that_contains_a_variant)
+{
+    struct run r;
+    size_t all;
+
+    start(&r);
+    sample(&r, PID, local("victim"));
+    all = memory.asked;
+    put(files.work, LIBRARY + local("work_two"));
+    sample(&r, PID, local("victim") + 1);
+    CHECK_EQ(memory.asked, all);
+    sample(&r, PID, local("victim") + 2);
+    CHECK_EQ(memory.asked, all - 1);
+    CHECK(chose(&r, "work", local("work_two")));
+    finish(&r);
+}
+
+TEST(perf_ifunc_finds_the_slots_of_a_module_that_is_mapped_later)
+{
+    struct run r;
+
+    start(&r);
+    vec_clear(&r.b.record);
+    pb_comm(&r.b, ++r.time, PID, PID, "ifunc", true);
+    map_code(&r, PID, LIBRARY, files.library, &files.library_slots);
+    sample(&r, PID, local("victim"));
+    CHECK_EQ(memory.asked, 1);
+    map_code(&r, PID, PROGRAM, files.program, &files.program_slots);
+    put(files.work, LIBRARY + local("work_two"));
+    sample(&r, PID, local("victim") + 1);
+    CHECK(memory.asked < 12); /* none twice */
+    CHECK(chose(&r, "work", local("work_two")));
+    finish(&r);
+}
+
+/* As in a program whose code at the same place of its file refers to nothing. */
+TEST(perf_ifunc_takes_no_variant_from_another_file)
+{
+    struct run r;
+    uint64_t at;
+
+    start(&r);
+    at = PROGRAM + elf_file_address(&files.program_slots.elf, local("work_two"));
+    CHECK(at > PROGRAM + 0x10000);
+    put(files.work, at);
+    sample(&r, PID, local("victim"));
+    CHECK_EQ(memory.reads, 1);
+    CHECK(chose(&r, "work", 0));
+    finish(&r);
+}
+
+TEST(perf_ifunc_counts_a_process_once_however_often_it_is_read)
+{
+    struct run r;
+
+    start(&r);
+    map_both(&r, OTHER);
+    for (unsigned i = 0; i < 100; i++)
+        sample(&r, PID, local("victim") + i % 32 + 64 * (i / 32));
+    CHECK(memory.reads > 64);
+    put(files.work, LIBRARY + local("work_two"));
+    sample(&r, OTHER, local("victim"));
+    CHECK(chose(&r, "work", local("work_two")));
     finish(&r);
 }
