@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collect/col_event.h"
@@ -295,6 +296,95 @@ TEST(col_guard_removes_the_folders_of_killed_recorders_only)
     CHECK(access(orphan, F_OK) != 0);
     CHECK_EQ(access(other.folder, W_OK), 0);
     col_guard_close(&other);
+    unsetenv("TMPDIR");
+}
+
+static void make_file(const char *folder, const char *name)
+{
+    char path[4400];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    fd = open(path, O_CREAT | O_WRONLY, 0600);
+    CHECK(fd >= 0);
+    close(fd);
+}
+
+static bool has_file(const char *folder, const char *name)
+{
+    char path[4400];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+TEST(col_guard_removes_whole_folders_and_only_its_own)
+{
+    static const char *const names[] = { "guard-test-orphan", "guard-other", "guard-test-foreign",
+                                         "folder" };
+    struct col_guard g = { 0 };
+    char path[ARRAY_LEN(names)][4200], link[4200];
+    const char *tmp = test_dir();
+
+    CHECK_EQ(setenv("TMPDIR", tmp, 1), 0);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        snprintf(path[i], sizeof path[i], "%s/%s", tmp, names[i]);
+        CHECK_EQ(mkdir(path[i], 0700), 0);
+        make_file(path[i], "file");
+        make_file(path[i], ".hidden");
+    }
+    snprintf(link, sizeof link, "%s/guard-test-link", tmp);
+    CHECK_EQ(symlink("folder", link), 0);
+    if (geteuid() == 0)
+        CHECK_EQ(chown(path[2], 65534, 65534), 0);
+    col_guard_open(&g, "guard-test-");
+    CHECK(access(path[0], F_OK) < 0);
+    CHECK(has_file(path[1], "file"));
+    CHECK_EQ(has_file(path[2], "file"), geteuid() == 0);
+    CHECK(has_file(path[3], "file")); /* behind the link */
+    col_guard_close(&g);
+    unsetenv("TMPDIR");
+}
+
+TEST(col_guard_is_in_a_session_of_its_own_without_files_of_the_recorder)
+{
+    struct col_guard g = { 0 };
+    int ends[2];
+    pid_t pid;
+    char byte;
+
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    CHECK_EQ(setenv("TMPDIR", test_dir(), 1), 0);
+    col_guard_open(&g, "guard-test-");
+    col_guard_start(&g);
+    pid = g.pid;
+    CHECK(pid > 0);
+    close(ends[1]);
+    CHECK_EQ(read(ends[0], &byte, 1), 0); /* the guard has closed it */
+    CHECK_EQ(getsid(pid), pid);
+    CHECK_EQ(waitpid(pid, NULL, WNOHANG), 0);
+    col_guard_close(&g);
+    CHECK_EQ(waitpid(pid, NULL, WNOHANG), -1);
+    unsetenv("TMPDIR");
+}
+
+TEST(col_zones_remove_their_folder_even_if_the_recorder_exits_early)
+{
+    static struct col_zones z;
+    char folder[256] = "";
+    int ends[2];
+
+    CHECK_EQ(pipe(ends), 0);
+    CHECK_EQ(setenv("TMPDIR", test_dir(), 1), 0);
+    if (fork() == 0) {
+        col_zones_open(&z);
+        CHECK_EQ(write(ends[1], z.guard.folder, sizeof folder), sizeof folder);
+        exit(0);
+    }
+    close(ends[1]);
+    CHECK_EQ(read(ends[0], folder, sizeof folder), sizeof folder);
+    CHECK_EQ(read(ends[0], folder + 255, 1), 0); /* it has ended */
+    CHECK(folder[0] && access(folder, F_OK) < 0);
     unsetenv("TMPDIR");
 }
 

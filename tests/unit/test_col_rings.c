@@ -785,6 +785,116 @@ TEST(col_quality_takes_the_time_of_a_single_process_from_its_rusage)
     vec_release(&s.events);
 }
 
+/* A session that samples with one clock: 1,000 samples of 1 ms. */
+struct session {
+    struct col_session s;
+    struct col_options options;
+    struct sink nothing;
+};
+
+static struct col_session *start_session(struct session *x)
+{
+    static const struct session none;
+
+    *x = none;
+    x->s.options = &x->options;
+    x->s.probe.rung = &col_rungs[0];
+    vec_push(&x->s.events, (struct col_event){ .is_clock = true });
+    intern_init(&x->s.in, &x->nothing);
+    perf_engine_init(&x->s.engine, &x->s.in, &perf_host_none);
+    perf_engine_attr(&x->s.engine, &(struct perf_attr){ .is_clock = true, .samples = 1000,
+                                                        .weight = 1000000000 });
+    x->s.plan.frequency_hz = 1000;
+    return &x->s;
+}
+
+static void end_session(struct session *x)
+{
+    perf_engine_release(&x->s.engine);
+    intern_release(&x->s.in);
+    vec_release(&x->s.events);
+}
+
+TEST(col_quality_knows_rate_and_missing_time_only_if_all_time_is_sampled)
+{
+    struct session x;
+    struct col_session *s = start_session(&x);
+    bool *const cases[] = { NULL, &s->events.v[0].no_kernel, &s->events.v[0].no_user,
+                            &s->plan.no_kernel, &s->plan.no_user, &x.options.system_wide };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (cases[i])
+            *cases[i] = true;
+        s->counted_ns = 2000000000;
+        s->knows_unsampled = false;
+        col_quality_cpu(s);
+        col_quality_summary(s);
+        CHECK_EQ(s->knows_unsampled, !cases[i]);
+        CHECK_EQ(s->sum.rate_achieved, cases[i] ? 0 : 500);
+        if (cases[i])
+            *cases[i] = false;
+    }
+    s->counted_ns = s->cpu_ns = 0; /* the clock did not count */
+    s->knows_unsampled = false;
+    s->target.cpu_ns = 5;
+    col_quality_cpu(s);
+    col_quality_summary(s);
+    CHECK(!s->knows_unsampled);
+    CHECK_EQ(s->sum.rate_achieved, 0);
+    CHECK_EQ(s->cpu_ns, 0);
+    CHECK_EQ(s->sum.target_cpu_ns, 5);
+    end_session(&x);
+}
+
+TEST(col_quality_estimates_missing_user_time_without_kernel_samples)
+{
+    enum { MS = 1000000 };
+    static const struct {
+        uint64_t user_ms, counted_ms;
+        bool no_children, delayed, is_clock;
+        uint64_t missing_ms; /* 0: not known */
+    } cases[] = {
+        { 1500, 1500, false, false, true, 500 },
+        { 1500, 2000, false, false, true, 0 }, /* nobody waited for all */
+        { 1500, 1500, true, false, true, 0 },
+        { 1500, 1500, false, true, true, 0 },
+        { 1500, 1500, false, false, false, 0 },
+        { 1100, 1100, false, false, true, 0 }, /* less than a tenth */
+        { 900, 900, false, false, true, 0 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct session x;
+        struct col_session *s = start_session(&x);
+
+        s->events.v[0].no_kernel = true;
+        s->events.v[0].is_clock = cases[i].is_clock;
+        x.options.no_children = cases[i].no_children;
+        s->plan.delayed = cases[i].delayed;
+        s->counted_ns = cases[i].counted_ms * MS;
+        s->target.user_ns = s->target.cpu_ns = cases[i].user_ms * MS;
+        col_quality_cpu(s);
+        CHECK_EQ(s->knows_unsampled, cases[i].missing_ms != 0);
+        CHECK_EQ(s->unsampled_ns, cases[i].missing_ms * MS);
+        end_session(&x);
+    }
+}
+
+TEST(col_quality_takes_a_few_milliseconds_of_user_time_for_noise)
+{
+    for (uint64_t user = 20000000; user <= 20000001; user++) {
+        struct session x;
+        struct col_session *s = start_session(&x);
+
+        s->events.v[0].no_kernel = true;
+        s->engine.attrs.v.v[0]->weight = 0;
+        s->counted_ns = s->target.user_ns = s->target.cpu_ns = user;
+        col_quality_cpu(s);
+        CHECK_EQ(s->knows_unsampled, user > 20000000);
+        end_session(&x);
+    }
+}
+
 TEST(col_quality_describes_the_target_the_levels_and_the_copies)
 {
     char *command[] = { "prog", "-x", NULL };
@@ -814,6 +924,13 @@ TEST(col_quality_describes_the_target_the_levels_and_the_copies)
     CHECK_EQ(s.sum.copy_bytes, 200);
     CHECK_EQ(s.sum.target_cpu_ns, 9);
     CHECK_STR(s.sum.rung, "kernel");
+    s.unsampled_ns = 7;
+    s.sources.engine = &s.engine;
+    col_quality_end(&s);
+    CHECK_STR(profile_meta(p, "quality.unsampled_ns"), "");
+    s.knows_unsampled = true;
+    col_quality_end(&s);
+    CHECK_STR(profile_meta(p, "quality.unsampled_ns"), "7");
     perf_engine_release(&s.engine);
     intern_release(&s.in);
     profile_free(p);

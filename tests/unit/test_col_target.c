@@ -1,8 +1,12 @@
 /* test_col_target.c - commands that the recorder starts, and what stat counts of them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collect/col_target.h"
@@ -135,6 +139,244 @@ TEST(col_target_refuses_a_list_of_cpus_that_is_none)
     CHECK_EQ(col_target_spawn(&t, command, "0-", &e), -1);
     CHECK_EQ(e.code, ERR_USAGE);
     CHECK_EQ(t.pid, 0);
+    col_target_release(&t);
+}
+
+TEST(col_target_is_done_one_look_after_the_end_of_its_command)
+{
+    struct col_target t;
+    struct err e = { 0 };
+    struct pollfd p = { .events = POLLIN };
+
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    start(&t, "exit 3");
+    p.fd = t.watch[0];
+    CHECK_EQ(poll(&p, 1, -1), 1);
+    CHECK(!col_target_done(&t)); /* its last records are read now */
+    CHECK(!t.ended);
+    CHECK(col_target_done(&t));
+    CHECK_EQ(t.status, 3);
+    col_target_release(&t);
+}
+
+TEST(col_target_has_the_status_of_a_command_among_adopted_children)
+{
+    struct col_target t;
+    struct err e = { 0 };
+
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    t.adopts = true;
+    start(&t, "(exit 5) & exit 7");
+    until_done(&t);
+    CHECK_EQ(t.status, 7);
+    col_target_release(&t);
+}
+
+TEST(col_target_ends_if_its_command_leaves_no_status)
+{
+    struct col_target t;
+    struct err e = { 0 };
+
+    CHECK(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    start(&t, "exit 7");
+    until_done(&t);
+    CHECK(t.ended);
+    CHECK_EQ(t.status, 0);
+    col_target_release(&t);
+}
+
+TEST(col_target_counts_user_and_system_time_of_its_command)
+{
+    struct col_target t;
+    struct err e = { 0 };
+    struct rusage u;
+    uint64_t user, system;
+
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    start(&t, "exec dd if=/dev/zero of=/dev/null bs=64k count=20000 2>/dev/null");
+    until_done(&t);
+    CHECK_EQ(getrusage(RUSAGE_CHILDREN, &u), 0);
+    user = (uint64_t)u.ru_utime.tv_sec * 1000000000u + (uint64_t)u.ru_utime.tv_usec * 1000u;
+    system = (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
+    CHECK_EQ(t.user_ns, user);
+    CHECK_EQ(t.cpu_ns, user + system);
+    col_target_release(&t);
+}
+
+TEST(col_target_never_runs_a_command_that_was_not_told_to_go)
+{
+    const char *path = test_file("", 0);
+    char *command[] = { "rm", (char *)path, NULL };
+    struct col_target t;
+    struct err e = { 0 };
+
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    CHECK_EQ(col_target_spawn(&t, command, NULL, &e), 0);
+    col_target_release(&t);
+    CHECK_EQ(access(path, F_OK), 0);
+    CHECK(signal(SIGTERM, SIG_IGN) != SIG_ERR); /* which the child inherits */
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    CHECK_EQ(col_target_spawn(&t, command, NULL, &e), 0);
+    col_target_finish(&t);
+    CHECK(t.ended);
+    CHECK_EQ(t.status, 128 + SIGKILL);
+    col_target_release(&t);
+    CHECK_EQ(access(path, F_OK), 0);
+}
+
+TEST(col_target_ends_all_that_it_started_and_nothing_else)
+{
+    struct col_target t;
+    struct err e = { 0 };
+    int ends[2];
+    pid_t keep;
+    char byte;
+
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    keep = fork();
+    if (keep == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 9 : 1);
+    }
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    t.adopts = true;
+    t.keep = keep;
+    start(&t, "sleep 1000 & exec sleep 1000");
+    col_target_finish(&t);
+    CHECK(t.ended);
+    CHECK_EQ(waitpid(keep, NULL, WNOHANG), 0);
+    close(ends[1]);
+    CHECK_EQ(waitpid(keep, &t.status, 0), keep);
+    CHECK_EQ(t.status, 9 << 8);
+    CHECK_EQ(waitpid(-1, NULL, WNOHANG), -1); /* no others */
+    col_target_release(&t);
+}
+
+TEST(col_target_waits_for_a_reader_until_the_second_signal)
+{
+    struct col_target t;
+    struct err e = { 0 };
+    int ends[2];
+
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    CHECK_EQ(pipe2(ends, O_NONBLOCK), 0);
+    CHECK(col_target_ready(&t, ends[1]));
+    t.stops = 1; /* still: the rest of the output is written */
+    CHECK(col_target_ready(&t, ends[1]));
+    while (write(ends[1], "x", 1) == 1)
+        ;
+    kill(getpid(), SIGTERM);
+    CHECK(!col_target_ready(&t, ends[1]));
+    CHECK_EQ(t.stops, 2);
+    t.stops = 0;
+    kill(getpid(), SIGTERM);
+    kill(getpid(), SIGINT);
+    CHECK(!col_target_ready(&t, ends[1]));
+    t.stops = 0;
+    close(ends[0]);
+    CHECK(col_target_ready(&t, ends[1])); /* nobody reads: the write will say so */
+    close(ends[1]);
+    col_target_release(&t);
+}
+
+TEST(col_target_lets_ignored_signals_be_ignored)
+{
+    struct col_target t;
+    struct err e = { 0 };
+    struct sigaction now;
+
+    CHECK(signal(SIGHUP, SIG_IGN) != SIG_ERR);
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    CHECK_EQ(col_target_let_end(&t), 0);
+    CHECK(sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler == SIG_IGN);
+    CHECK(sigaction(SIGTERM, NULL, &now) == 0 && now.sa_handler != SIG_DFL);
+    col_target_release(&t);
+    CHECK(sigaction(SIGTERM, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+}
+
+/* --- Ctrl-C --- */
+
+/* Make a terminal ours.  Returns its other end, where keys are pressed; closing it would end us. */
+static int open_terminal(void)
+{
+    int keys = posix_openpt(O_RDWR | O_NOCTTY);
+
+    if (keys < 0 || grantpt(keys) < 0 || unlockpt(keys) < 0)
+        test_skip("no pseudo-terminals");
+    CHECK(setsid() > 0);
+    CHECK(open(ptsname(keys), O_RDWR) >= 0);
+    return keys;
+}
+
+static void press_ctrl_c(int keys, const struct col_target *t)
+{
+    struct pollfd p = { .fd = t->signals, .events = POLLIN };
+
+    CHECK_EQ(write(keys, "\3", 1), 1);
+    CHECK_EQ(poll(&p, 1, -1), 1);
+}
+
+TEST(col_target_leaves_the_first_ctrl_c_to_its_command)
+{
+    int keys = open_terminal();
+    struct col_target t;
+    struct err e = { 0 };
+
+    CHECK(signal(SIGINT, SIG_IGN) != SIG_ERR); /* which the command inherits */
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    start(&t, "exec sleep 1000");
+    press_ctrl_c(keys, &t);
+    CHECK(!col_target_done(&t));
+    CHECK(t.stops == 1 && !t.stop_now);
+    press_ctrl_c(keys, &t);
+    CHECK(!col_target_done(&t)); /* it has some time to end */
+    CHECK(t.stops == 2 && t.stop_now);
+    kill(t.pid, SIGKILL);
+    until_done(&t);
+    col_target_release(&t);
+}
+
+TEST(col_target_passes_on_no_ctrl_c)
+{
+    int keys = open_terminal(), ends[2];
+    struct col_target t;
+    struct err e = { 0 };
+    char byte;
+
+    CHECK_EQ(pipe(ends), 0);
+    CHECK_EQ(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    /* In another session, the command does not receive it from the terminal. */
+    start(&t, "exec setsid sh -c 'echo >&2; exec sleep 1000'");
+    CHECK_EQ(read(ends[0], &byte, 1), 1);
+    press_ctrl_c(keys, &t);
+    CHECK(!col_target_done(&t));
+    kill(t.pid, SIGTERM);
+    until_done(&t);
+    CHECK_EQ(t.status, 128 + SIGTERM);
+    col_target_release(&t);
+}
+
+TEST(col_target_lets_a_second_ctrl_c_end_what_follows_the_recording)
+{
+    int keys = open_terminal();
+    struct col_target t;
+    struct err e = { 0 };
+
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    press_ctrl_c(keys, &t);
+    CHECK_EQ(col_target_let_end(&t), 0);
+    col_target_release(&t);
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    t.stops = 1;
+    kill(getpid(), SIGTERM); /* as programs send it twice */
+    CHECK_EQ(col_target_let_end(&t), 0);
+    col_target_release(&t);
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    t.stops = 1;
+    press_ctrl_c(keys, &t);
+    CHECK_EQ(col_target_let_end(&t), SIGINT);
     col_target_release(&t);
 }
 
