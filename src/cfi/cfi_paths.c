@@ -107,7 +107,7 @@ static enum path_outcome go_on(struct paths *f, uint32_t from, uint64_t to, bool
         return after_call ? PATH_GOES_ON : leave(f, from, is_jump, s);
     if (p && p->mark[to - p->start] != CODE_NO_MARK)
         return join_marked(f, from, after_call, s, p->mark[to - p->start]);
-    n = p ? node_at(f, to) : NULL;
+    n = node_at(f, to);
     if (!n) {
         if (after_call) {
             f->nodes.v[from].no_return = true;

@@ -1,4 +1,5 @@
 /* test_col.c - the recorder's parsers and tables.  SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -265,8 +266,23 @@ TEST(col_zones_pass_their_own_folder_to_the_command)
     CHECK_EQ(access(z.guard.folder, W_OK), 0);
     col_zones_hide(&z);
     CHECK(getenv("FATHOM_RECORD_DIR") == NULL);
+    CHECK(z.guard.pid > 0);
     s.release(s.with);
     CHECK_STR(z.guard.folder, "");
+}
+
+TEST(col_zones_report_what_was_dropped_if_there_were_any)
+{
+    struct col_zones z = { .into = { .dropped = 3 } };
+    struct col_source s = col_zones_source(&z);
+    struct profile *p = profile_new();
+
+    s.quality(s.with, profile_sink(p));
+    CHECK_STR(profile_meta(p, "quality.dropped"), "");
+    z.into.regions = 1;
+    s.quality(s.with, profile_sink(p));
+    CHECK_STR(profile_meta(p, "quality.dropped"), "3");
+    profile_free(p);
 }
 
 /* --- the guard of a temporary folder -------------------------------------------------------- */
@@ -346,15 +362,27 @@ TEST(col_guard_removes_whole_folders_and_only_its_own)
     unsetenv("TMPDIR");
 }
 
+static int count_open(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
 TEST(col_guard_is_in_a_session_of_its_own_without_files_of_the_recorder)
 {
     struct col_guard g = { 0 };
-    int ends[2];
+    int ends[2], before;
     pid_t pid;
     char byte;
 
-    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
     CHECK_EQ(setenv("TMPDIR", test_dir(), 1), 0);
+    before = count_open();
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
     col_guard_open(&g, "guard-test-");
     col_guard_start(&g);
     pid = g.pid;
@@ -365,6 +393,8 @@ TEST(col_guard_is_in_a_session_of_its_own_without_files_of_the_recorder)
     CHECK_EQ(waitpid(pid, NULL, WNOHANG), 0);
     col_guard_close(&g);
     CHECK_EQ(waitpid(pid, NULL, WNOHANG), -1);
+    close(ends[0]);
+    CHECK_EQ(count_open(), before);
     unsetenv("TMPDIR");
 }
 
@@ -416,7 +446,7 @@ static uint64_t regions_after(void (*change)(int folder))
                                      .process = process_of_zone } };
     struct col_source s = col_zones_source(&z);
     struct profile *p = profile_new();
-    int folder;
+    int folder, before;
 
     intern_init(&zone_ids, profile_sink(p));
     col_zones_open(&z);
@@ -424,8 +454,10 @@ static uint64_t regions_after(void (*change)(int folder))
     zone_file = openat(folder, "1.live", O_RDWR | O_CREAT, 0600);
     CHECK_EQ(write(zone_file, live_region(), REGION_BYTES), REGION_BYTES);
     change(folder);
+    before = count_open();
     s.finish(s.with, 0);
     CHECK(z.guard.folder[0] == 0); /* removed */
+    CHECK_EQ(count_open(), before - 1);
     s.release(s.with);
     close(zone_file);
     close(folder);

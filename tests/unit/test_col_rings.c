@@ -846,6 +846,22 @@ TEST(col_quality_knows_rate_and_missing_time_only_if_all_time_is_sampled)
     end_session(&x);
 }
 
+TEST(col_quality_calls_a_rate_slightly_above_the_one_asked_for_that_one)
+{
+    static const struct { uint64_t counted_ms; double rate; } cases[] = {
+        { 1000, 1000 }, { 995, 1000 }, { 800, 1250 }, { 1250, 800 } };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct session x;
+        struct col_session *s = start_session(&x);
+
+        s->counted_ns = cases[i].counted_ms * 1000000;
+        col_quality_summary(s);
+        CHECK_EQ(s->sum.rate_achieved, cases[i].rate);
+        end_session(&x);
+    }
+}
+
 TEST(col_quality_estimates_missing_user_time_without_kernel_samples)
 {
     enum { MS = 1000000 };

@@ -493,3 +493,30 @@ TEST(perf_ifunc_counts_a_process_once_however_often_it_is_read)
     CHECK(chose(&r, "work", local("work_two")));
     finish(&r);
 }
+
+TEST(perf_ifunc_looks_for_no_variants_of_a_library_with_symbols)
+{
+    struct run r;
+
+    start(&r);
+    vec_clear(&r.b.record);
+    sym_slots_release(&files.library_slots);
+    find_file("libifunc-full.so", files.library, sizeof files.library, &files.library_slots);
+    map_both(&r, PID);
+    sample(&r, PID, local("victim"));
+    CHECK_EQ(memory.reads, 0);
+    finish(&r);
+}
+
+TEST(perf_ifunc_searches_a_process_that_maps_code_all_the_time_a_limited_number_of_times)
+{
+    struct run r;
+
+    start(&r);
+    for (uint64_t i = 0; i < 40; i++) {
+        sample(&r, PID, local("victim") + i);
+        map_code(&r, PID, 2 * LIBRARY + i * LIBRARY, files.program, &files.program_slots);
+    }
+    CHECK_EQ(r.e.ifuncs.watch.v[0].builds, 16);
+    finish(&r);
+}

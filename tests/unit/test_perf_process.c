@@ -120,6 +120,10 @@ TEST(perf_process_maps_code_only)
     start(&host);
     map(PID, CODE, "/data", 5, PROT_READ | PROT_WRITE);
     CHECK_EQ(modules.v.n, 0);
+    perf_process_record(&p, &(struct perf_record){
+        .type = PERF_RECORD_MMAP, .pid = PID, .tid = PID, .start = CODE, .size = PAGE,
+        .prot = PROT_EXEC, .misc = PERF_RECORD_MISC_KERNEL, .text = "[kernel.kallsyms]_text" });
+    CHECK_EQ(modules.v.n, 0);
     map(PID, CODE, "/prog", 5, PROT_READ | PROT_EXEC);
     CHECK_EQ(modules.v.n, 1);
     finish();
@@ -141,6 +145,10 @@ TEST(perf_process_ignores_mappings_beyond_all_memory_for_them)
     map(PID, CODE + PAGE, "/b", 2, PROT_EXEC);
     CHECK_EQ(p.work.ignored, 1);
     CHECK_EQ(process_of(PID)->space->unw->n, 2);
+    fork_to(20);
+    p.n_ranges = RANGES_MAX - UNW_SPACE_ROOM - 1; /* of the two, one copy has room */
+    map(20, CODE + 2 * PAGE, "/c", 3, PROT_EXEC);
+    CHECK_EQ(p.work.ignored, 2);
     finish();
 }
 
@@ -231,5 +239,57 @@ TEST(perf_process_is_listed_once_while_it_has_new_frames)
     umap_put(&x->space->frame_by_pc, CODE + 3, 1);
     add_frame(x, CODE + 4); /* as many as before, in another program */
     CHECK_EQ(p.fresh.n, 1);
+    finish();
+}
+
+TEST(perf_process_keeps_the_name_of_samples_under_an_earlier_name)
+{
+    static const char *const names[] = { "a", "b", "a", "c" }, *const items[] = { "a", "b", "c" };
+    struct perf_thread *t;
+
+    start(&host);
+    comm(1, "main", true);
+    t = perf_process_thread(&p, PID, 11);
+    for (uint64_t i = 0; i < 4; i++) {
+        perf_process_record(&p, &(struct perf_record){
+            .type = PERF_RECORD_COMM, .pid = PID, .tid = 11, .time_ns = 10 * (i + 1),
+            .text = names[i] });
+        if (i < 2)
+            perf_process_use(&p, t, 10 * (i + 1) + 1);
+    }
+    CHECK_EQ(profile->thread.n, 4); /* with the first */
+    for (size_t i = 0; i < 3; i++)
+        CHECK_STR(profile_string(profile, profile->thread.v[i + 1].name), items[i]);
+    finish();
+}
+
+TEST(perf_process_takes_a_name_for_that_of_a_known_process)
+{
+    start(&host);
+    perf_process_note(&p, PID);
+    comm(1, "one", true);
+    CHECK_EQ(p.process.n, 1);
+    perf_process_use(&p, perf_process_find_thread(&p, PID), 2);
+    comm(3, "one", false); /* the name that it has */
+    CHECK_EQ(profile->process.n, 1);
+    CHECK_EQ(profile->thread.n, 1);
+    perf_process_record(&p, &(struct perf_record){
+        .type = PERF_RECORD_COMM, .pid = 30, .tid = PID, .time_ns = 4, .text = "other" });
+    CHECK_EQ(perf_process_find_thread(&p, PID)->process->pid, 30); /* the number was reused */
+    finish();
+}
+
+TEST(perf_process_is_another_program_after_exec)
+{
+    struct perf_process *x;
+
+    start(&host);
+    comm(1, "one", true);
+    x = process_of(PID);
+    x->is_opaque = true;
+    x->execs = 5;
+    comm(2, "two", true);
+    CHECK(!x->is_opaque);
+    CHECK_EQ(x->execs, 6);
     finish();
 }

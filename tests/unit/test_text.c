@@ -236,20 +236,22 @@ static bool is_ready(void *context, int fd)
 TEST(out_writes_to_a_pipe_only_what_it_takes_at_once)
 {
     struct patience p = { .most = 3 };
-    char text[2 * PIPE_BUF + 1];
+    char text[2 * PIPE_BUF + 1], got[sizeof text];
     struct err e = { 0 };
     struct out o;
     int fd[2];
 
     CHECK_EQ(pipe(fd), 0);
-    memset(text, 'x', sizeof text);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)('a' + i % 26);
     o = out_fd(fd[1]);
     o.ready = is_ready;
     o.context = &p;
     out_add(&o, text, sizeof text);
     out_flush(&o);
     CHECK_EQ(p.calls, 3);
-    CHECK_EQ(read(fd[0], text, sizeof text), sizeof text);
+    CHECK_EQ(read(fd[0], got, sizeof got), sizeof got);
+    CHECK(memcmp(got, text, sizeof got) == 0);
     out_str(&o, "more");
     CHECK_EQ(out_close(&o, &e), -1);
     CHECK_EQ(e.sys, ECANCELED);

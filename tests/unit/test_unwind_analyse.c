@@ -680,6 +680,44 @@ TEST(unwind_analysis_sorts_sections_with_code_and_drops_those_that_overlap)
 }
 
 /* Any bytes: the analysis ends, and what it finds can be used. */
+/* One function: N times push and pop, and a return. */
+static void analyse_pushes(size_t n)
+{
+    unsigned char *code = malloc(2 * n + 1);
+
+    CHECK(code);
+    for (size_t i = 0; i < n; i++)
+        memcpy(code + 2 * i, "\x50\x58", 2); /* push %rax; pop %rax */
+    code[2 * n] = 0xc3;
+    analyse_code(code, code + 2 * n + 1, NULL);
+    free(code);
+}
+
+TEST(unwind_analysis_follows_functions_of_a_limited_length)
+{
+    analyse_pushes(30000);
+    check_cfa(base + 1, UNW_CFA_SP, 16);
+    check_cfa(base + 59999, UNW_CFA_SP, 16);
+    analyse_pushes(40000);
+    check_cfa(base + 1, UNW_CFA_NONE, 0);
+}
+
+TEST(unwind_analysis_leaves_huge_parts_alone)
+{
+    enum { MOST = 16 << 20 };
+    unsigned char *code = calloc(1, MOST + 1);
+
+    CHECK(code);
+    code[0] = 0x50;
+    code[1] = 0x58;
+    code[2] = 0xc3;
+    analyse_code(code, code + MOST, NULL);
+    check_cfa(code + 1, UNW_CFA_SP, 16);
+    analyse_code(code, code + MOST + 1, NULL);
+    check_cfa(code + 1, UNW_CFA_NONE, 0);
+    free(code);
+}
+
 TEST(unwind_analysis_ends_for_any_bytes)
 {
     static const unsigned char jumps[] = { 0xe8, 0xe9, 0xeb, 0x74, 0xc3, 0x55 };

@@ -60,7 +60,7 @@ TEST(unwind_recognizes_every_form_of_a_call)
 TEST(unwind_recognizes_the_calls_of_aarch64)
 {
     static const uint32_t bl_back = 0x97fffffe, bl = 0x94000010, blr = 0xd63f0120,
-                          blraa = 0xd73f0a9f, b = 0x14000010, ret = 0xd65f03c0;
+                          blraa = 0xd73f0a9f, b = 0x14000010, ret = 0xd65f03c0, none = 0xd63f0121;
     int64_t target;
 
     CHECK(follows(&unw_aarch64, (const void *)&bl_back, 4, &target));
@@ -72,6 +72,7 @@ TEST(unwind_recognizes_the_calls_of_aarch64)
     CHECK(follows(&unw_aarch64, (const void *)&blraa, 4, &target));
     CHECK(!follows(&unw_aarch64, (const void *)&b, 4, &target));
     CHECK(!follows(&unw_aarch64, (const void *)&ret, 4, &target));
+    CHECK(!follows(&unw_aarch64, (const void *)&none, 4, &target));
     CHECK(!follows(&unw_aarch64, (const void *)&blr, 3, &target));
 }
 
