@@ -457,6 +457,33 @@ TEST(unwind_analysis_follows_a_jump_table)
     check_cfa(table_2, UNW_CFA_SP, 32);
 }
 
+/* Nothing tells how long the table is; it ends where an entry is another function. */
+ASSEMBLED(endless, "sub $8, %rsp\ncall endless_9\nadd $8, %rsp\nret\n.balign 16\n"
+                   "endless_1: push %rbx\nlea 9f(%rip), %rdx\nmovslq (%rdx,%rdi,4), %rax\n"
+                   "add %rdx, %rax\njmp *%rax\nendless_2: pop %rbx\nret\n"
+                   ".balign 16\nendless_9: xor %eax, %eax\nret\n"
+                   ".balign 4\n9: .long endless_2 - 9b, endless_9 - 9b");
+LABEL(endless_2); LABEL(endless_9);
+
+TEST(unwind_analysis_ends_a_jump_table_without_a_bound_at_another_function)
+{
+    analyse_code(endless, endless_end, NULL);
+    check_cfa(endless_2, UNW_CFA_SP, 16);
+    check_cfa(endless_9, UNW_CFA_SP, 8);
+}
+
+/* What looks like a prologue starts a function only at the alignment of one. */
+ASSEMBLED(pushed, "sub $8, %rsp\ncall *%rcx\npush %rbx\npushed_1: mov %eax, %ebx\npop %rbx\n"
+                  "add $8, %rsp\npushed_2: ret");
+LABEL(pushed_1); LABEL(pushed_2);
+
+TEST(unwind_analysis_goes_on_after_a_call_before_a_push)
+{
+    analyse_code(pushed, pushed_end, NULL);
+    check_cfa(pushed_1, UNW_CFA_SP, 24);
+    check_cfa(pushed_2, UNW_CFA_SP, 8);
+}
+
 /* No padding separates functions of -Os, and the one before this cannot be followed. */
 ASSEMBLED(packed, "lea packed_2(%rip), %rdi\ncall packed_0\nhlt\n"
                   "packed_0: push %rbx\npacked_1: ret\n"
