@@ -8,8 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/map.h"
-
 const struct col_rung col_rungs[] = {
     { "kernel+user", "samples and stacks in kernel and user space", false },
     { "user", "samples and stacks in user space", true },
@@ -60,32 +58,27 @@ static bool is_refusal(int errnum)
     return errnum == EACCES || errnum == EPERM;
 }
 
-void col_probe_explain(int errnum, bool system_wide, struct col_probe *p)
+void col_probe_explain(int errnum, bool no_kernel, bool system_wide, struct col_reason *r)
 {
-    long level = (long)map_read_int("/proc/sys/kernel/perf_event_paranoid", -2);
+    struct col_refusal_facts f;
 
-    if (errnum == ENOSYS || (is_refusal(errnum) && level <= 0)) {
-        snprintf(p->why, sizeof p->why, "a container or sandbox refuses perf_event_open");
-        snprintf(p->remedy, sizeof p->remedy, "start it with --cap-add PERFMON");
-    } else if (is_refusal(errnum)) {
-        snprintf(p->why, sizeof p->why, "kernel.perf_event_paranoid is %ld", level);
-        snprintf(p->remedy, sizeof p->remedy,
-                 "sudo sysctl kernel.perf_event_paranoid=%d, or run as root or with CAP_PERFMON",
-                 system_wide ? 0 : level > 2 ? 2 : level > 1 ? 1 : 0);
-    } else {
-        snprintf(p->why, sizeof p->why, "%s", strerror(errnum));
-    }
+    col_refusal_ask(errnum,
+                    system_wide ? COL_WANT_MACHINE
+                    : no_kernel ? COL_WANT_USER
+                                : COL_WANT_KERNEL,
+                    &f);
+    col_refusal_explain(&f, r);
 }
 
-static int no_rung(int errnum, bool system_wide, struct err *e)
+static int no_rung(int errnum, bool no_kernel, bool system_wide, struct err *e)
 {
-    struct col_probe p = { 0 };
+    struct col_reason r;
 
-    col_probe_explain(errnum, system_wide, &p);
-    err_set(e, ERR_REFUSED, "the kernel refuses to sample %s: %s",
-            system_wide ? "the whole machine" : "this program", p.why);
-    if (p.remedy[0])
-        err_hint(e, "%s", p.remedy);
+    col_probe_explain(errnum, no_kernel, system_wide, &r);
+    err_set(e, ERR_REFUSED, "cannot sample %s: %s",
+            system_wide ? "the whole machine" : "this program", r.why);
+    if (r.remedy[0])
+        err_hint(e, "%s", r.remedy);
     if (e)
         e->sys = errnum;
     return -1;
@@ -163,9 +156,10 @@ int col_probe(struct col_events *events, enum col_levels levels, bool system_wid
             continue;
         p->rung = r;
         if (r != col_rungs && levels != COL_USER_ONLY)
-            col_probe_explain(first_refusal(events, false, system_wide, lbr), system_wide, p);
+            col_probe_explain(first_refusal(events, false, system_wide, lbr), false, system_wide,
+                              &p->reason);
         p->build_ids = kernel_has_build_ids();
         return 0;
     }
-    return no_rung(errnum, system_wide, e);
+    return no_rung(errnum, levels != COL_KERNEL_ONLY, system_wide, e);
 }

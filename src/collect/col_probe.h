@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "collect/col_event.h"
+#include "collect/col_refusal.h"
 #include "collect/collect.h"
 
 struct col_rung {
@@ -22,8 +23,7 @@ extern const struct col_rung col_rungs[]; /* best first; a NULL name ends the li
 
 struct col_probe {
     const struct col_rung *rung;
-    char why[160];     /* why the first rung failed, "" if it works */
-    char remedy[160];  /* how to enable it */
+    struct col_reason reason; /* why the first rung failed; empty if it works */
     char instead[128]; /* replacement for a missing event, "" if none */
     bool build_ids;    /* the kernel puts build ids into mmap records */
 };
@@ -35,7 +35,7 @@ int col_probe(struct col_events *events, enum col_levels levels, bool system_wid
 
 /* Returns 0 when EV can be opened this way, else the errno. */
 int col_probe_open(const struct col_event *ev, bool no_kernel, bool system_wide, bool lbr);
-/* Set P->why to the reason why perf_event_open fails, and P->remedy to the fix. */
-void col_probe_explain(int errnum, bool system_wide, struct col_probe *p);
+/* Say why col_probe_open returned ERRNUM. */
+void col_probe_explain(int errnum, bool no_kernel, bool system_wide, struct col_reason *r);
 
 #endif

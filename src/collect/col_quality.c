@@ -196,10 +196,10 @@ void col_quality_start(struct col_session *s)
     sink_meta_u64(s->in.out, "rate_asked", s->plan.frequency_hz);
     write_meta(s, "call_graph", "%s", graph_name(s->plan.graph));
     write_meta(s, "rung", "%s", levels_name(s));
-    if (s->probe.why[0])
-        write_meta(s, "rung_why", "%s", s->probe.why);
-    if (s->probe.remedy[0])
-        write_meta(s, "remedy", "%s", s->probe.remedy);
+    if (s->probe.reason.why[0])
+        write_meta(s, "rung_why", "%s", s->probe.reason.why);
+    if (s->probe.reason.remedy[0])
+        write_meta(s, "remedy", "%s", s->probe.reason.remedy);
     if (s->probe.instead[0])
         write_meta(s, "events_why", "%s", s->probe.instead);
 }
@@ -222,7 +222,7 @@ void col_quality_summary(struct col_session *s)
     sum->processes = s->engine.processes.process.n;
     sum->threads = s->engine.processes.thread.n;
     sum->rung = levels_name(s);
-    snprintf(sum->why, sizeof sum->why, "%s", s->probe.why);
+    snprintf(sum->why, sizeof sum->why, "%s", s->probe.reason.why);
     sum->rate_asked = (double)s->plan.frequency_hz;
     sum->copy_bytes = s->perf.big ? s->plan.big_copy_bytes : s->plan.copy_bytes;
     if (s->options->system_wide || (!s->cpu_ns && !s->target.cpu_ns))

@@ -14,14 +14,14 @@ static void try_rung(struct doc_rungs *out, const char *name, const char *gives,
     struct col_event clock = col_event_clock();
     int errnum = col_probe_open(&clock, no_kernel, system_wide, false);
     struct doc_rung *r = vec_add(&out->v);
-    struct col_probe p = { 0 };
+    struct col_reason reason;
 
     *r = (struct doc_rung){ .name = name, .gives = gives, .holds = errnum == 0 };
     if (!errnum)
         return;
-    col_probe_explain(errnum, system_wide, &p);
-    snprintf(r->why, sizeof r->why, "%s", p.why);
-    snprintf(r->remedy, sizeof r->remedy, "%s", p.remedy);
+    col_probe_explain(errnum, no_kernel, system_wide, &reason);
+    snprintf(r->why, sizeof r->why, "%s", reason.why);
+    snprintf(r->remedy, sizeof r->remedy, "%s", reason.remedy);
 }
 
 void doc_ladder(struct doc_rungs *out)

@@ -9,6 +9,7 @@
 
 #include "base/cache.h"
 #include "base/map.h"
+#include "collect/col_refusal.h"
 #include "doctor/doctor.h"
 
 static void add_kernel(struct doc_facts *f)
@@ -20,23 +21,22 @@ static void add_kernel(struct doc_facts *f)
                 u.machine);
 }
 
-/* Kernel admin guide, perf-security: what each level denies to users without CAP_PERFMON. */
-static void add_paranoid(struct doc_facts *f)
-{
-    static const char path[] = "/proc/sys/kernel/perf_event_paranoid";
-    long level = (long)map_read_int(path, -99);
-    bool root = geteuid() == 0;
+static const char see_ladder[] = "see what can be recorded, below";
 
-    if (level == -99) {
+/* Kernel admin guide, perf-security: what each level denies to users without CAP_PERFMON. */
+static void add_paranoid(struct doc_facts *f, const struct col_refusal_facts *asked)
+{
+    bool capable = (asked->admin || asked->perfmon) && !asked->user_namespace;
+    int level = asked->level;
+
+    if (level == COL_NO_LEVEL) {
         doc_add(f, DOC_POOR, "perf_event_paranoid", "perf_event_paranoid",
                 "the kernel lacks CONFIG_PERF_EVENTS, or /proc is hidden", "missing");
         return;
     }
-    doc_add(f, root || level <= 1 ? DOC_GOOD : DOC_POOR, "perf_event_paranoid",
-            "perf_event_paranoid",
-            root || level <= 1 ? NULL : "sudo sysctl kernel.perf_event_paranoid=1",
-            "%ld: %s", level,
-            root         ? "does not restrict root"
+    doc_add(f, capable || level <= 1 ? DOC_GOOD : DOC_POOR, "perf_event_paranoid",
+            "perf_event_paranoid", capable || level <= 1 ? NULL : see_ladder, "%d: %s", level,
+            capable      ? "does not restrict this process"
             : level < 0  ? "everything is allowed"
             : level == 0 ? "no raw tracepoints"
             : level == 1 ? "no system-wide events (-a)"
@@ -89,30 +89,22 @@ static void add_rates(struct doc_facts *f)
         doc_add(f, DOC_PLAIN, "max_stack", "frame-pointer chains", NULL, "up to %ld frames", stack);
 }
 
-static long status_number(const char *key, int base)
+static void add_confinement(struct doc_facts *f, const struct col_refusal_facts *asked)
 {
-    char text[4096], *at;
-
-    if (map_read_text("/proc/self/status", text, sizeof text) < 0)
-        return -1;
-    at = strstr(text, key);
-    return at ? strtol(at + strlen(key), NULL, base) : -1;
-}
-
-static void add_confinement(struct doc_facts *f)
-{
-    long seccomp = status_number("\nSeccomp:\t", 10);
-    unsigned long long caps = (unsigned long long)status_number("\nCapEff:\t", 16);
+    bool filtered = asked->seccomp > 0 && col_refusal_of(asked) == COL_REFUSED_SECCOMP;
     int64_t scope = map_read_int("/proc/sys/kernel/yama/ptrace_scope", -1);
-    bool perfmon = caps >> 38 & 1, admin = caps >> 21 & 1, ptrace = caps >> 19 & 1;
+    bool perfmon = asked->perfmon, admin = asked->admin, ptrace = asked->ptrace;
 
-    doc_add(f, seccomp > 0 ? DOC_POOR : DOC_PLAIN, "seccomp", "seccomp",
-            seccomp > 0 ? "a container may refuse perf_event_open: start it with --cap-add PERFMON"
-                        : NULL,
-            "%s", seccomp == 2 ? "a filter is active" : seccomp == 1 ? "strict" : "none");
-    doc_add(f, DOC_PLAIN, "capabilities", "capabilities", NULL, "%s%s%s%s",
+    doc_add(f, filtered ? DOC_POOR : DOC_PLAIN, "seccomp", "seccomp",
+            filtered ? see_ladder : NULL, "%s",
+            filtered             ? "a filter refuses perf_event_open"
+            : asked->seccomp > 0 ? "a filter is active"
+            : asked->seccomp < 0 ? "unknown"
+                                 : "none");
+    doc_add(f, DOC_PLAIN, "capabilities", "capabilities", NULL, "%s%s%s%s%s",
             perfmon ? "PERFMON " : "", admin ? "SYS_ADMIN " : "", ptrace ? "SYS_PTRACE" : "",
-            perfmon || admin || ptrace ? "" : "none that fathom uses");
+            perfmon || admin || ptrace ? "" : "none that fathom uses",
+            asked->user_namespace ? " (in a user namespace)" : "");
     doc_add(f, scope > 1 && !ptrace ? DOC_POOR : DOC_PLAIN, "ptrace_scope", "ptrace scope",
             scope > 1 && !ptrace ? "sudo sysctl kernel.yama.ptrace_scope=1" : NULL, "%s",
             scope < 0    ? "no Yama: processes of the same user"
@@ -151,12 +143,15 @@ static void add_cache(struct doc_facts *f)
 
 void doc_machine(struct doc_facts *f)
 {
+    struct col_refusal_facts asked;
+
+    col_refusal_ask(0, COL_WANT_USER, &asked);
     add_kernel(f);
     add_container(f);
-    add_paranoid(f);
+    add_paranoid(f, &asked);
     add_kptr(f);
     add_memory_lock(f);
     add_rates(f);
-    add_confinement(f);
+    add_confinement(f, &asked);
     add_cache(f);
 }

@@ -40,7 +40,7 @@ struct doc_rung {
     const char *name, *gives;
     bool holds;
     char why[200];    /* why it does not work; "" if it does */
-    char remedy[200];
+    char remedy[320];
 };
 struct doc_rungs {
     VEC(struct doc_rung) v;

@@ -92,22 +92,44 @@ NOBODY = 65534
 AS_NOBODY = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
              "--inh-caps=-all", "--bounding-set=-all"]
 REFUSED = {errno.EACCES, errno.EPERM, errno.ENOSYS}
+PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}[platform.machine()]
 
 
 def perf_event_errno(kernel, system_wide):
     """The errno of perf_event_open for a disabled cpu-clock event, 0 if the kernel permits it."""
-    number = {"x86_64": 298, "aarch64": 241}[platform.machine()]
     # type, size, config, sample_period, sample_type, read_format, flags; the rest is 0
     disabled, exclude_kernel, exclude_hv = 1 << 0, 1 << 5, 1 << 6
     attr = struct.pack("=IIQQQQQ", 1, 64, 0, 1000000, 1, 0,
                        disabled | (0 if kernel else exclude_kernel | exclude_hv)).ljust(64, b"\0")
     libc = ctypes.CDLL(None, use_errno=True)
     pid, cpu = (-1, 0) if system_wide else (0, -1)
-    fd = libc.syscall(ctypes.c_long(number), attr, pid, cpu, -1, ctypes.c_ulong(0))
+    fd = libc.syscall(ctypes.c_long(PERF_EVENT_OPEN), attr, pid, cpu, -1, ctypes.c_ulong(0))
     if fd < 0:
         return ctypes.get_errno()
     os.close(fd)
     return 0
+
+
+def refuse_perf_events(number=errno.EPERM, call=PERF_EVENT_OPEN):
+    """Install a seccomp filter that answers a system call with the error NUMBER, as containers do.
+
+    For run(..., preexec_fn=refuse_perf_events): it stays with the process and its children.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    # load the number of the system call; if it is CALL, return the error, else allow
+    code = struct.pack("=" + "HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, call,
+                       0x06, 0, 0, 0x00050000 | number, 0x06, 0, 0, 0x7fff0000)
+    text = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("@HP", 4, ctypes.addressof(text))
+    no_new_privs, set_seccomp, filter_mode = 38, 22, 2
+    if libc.prctl(no_new_privs, 1, 0, 0, 0) or libc.prctl(set_seccomp, filter_mode, program, 0, 0):
+        raise OSError(ctypes.get_errno(), "no seccomp filter")
+
+
+def need_seccomp():
+    """Skip the test if this kernel has no seccomp filters."""
+    if not os.path.exists("/proc/sys/kernel/seccomp"):
+        raise unittest.SkipTest("the kernel has no seccomp filters")
 
 
 @functools.cache

@@ -152,23 +152,6 @@ TEST(col_proc_finds_the_parent_of_a_process_with_any_name)
     CHECK_EQ(col_proc_parent(getpid()), getppid());
 }
 
-/* --- permissions --- */
-
-TEST(col_probe_explains_a_refusal_and_what_to_do)
-{
-    struct col_probe sandbox = { 0 }, access = { 0 }, permission = { 0 }, other = { 0 };
-
-    col_probe_explain(ENOSYS, false, &sandbox);
-    CHECK(strstr(sandbox.why, "container") && strstr(sandbox.remedy, "PERFMON"));
-    col_probe_explain(EACCES, false, &access);
-    col_probe_explain(EPERM, false, &permission);
-    CHECK_STR(access.why, permission.why);
-    CHECK(strstr(access.remedy, "PERFMON") != NULL);
-    col_probe_explain(EINVAL, false, &other);
-    CHECK_STR(other.why, strerror(EINVAL));
-    CHECK_STR(other.remedy, "");
-}
-
 /* --- what the engine is told about the events --- */
 
 TEST(col_perf_describes_its_events_to_the_engine)
