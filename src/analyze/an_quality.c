@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/an_surroundings.h"
 #include "base/sat.h"
 #include "text/human.h"
 #include "text/term.h"
@@ -201,6 +202,7 @@ void an_quality_lines(const struct profile *p, struct out *o)
         add_item(&l, "recorder %s CPU", human_ns(own).s);
     end_line(&l);
     print_unsampled(p, o);
+    an_surroundings_lines(p, o);
     print_problems(p, o);
 }
 

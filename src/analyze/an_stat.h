@@ -4,6 +4,7 @@
 #define FATHOM_ANALYZE_AN_STAT_H
 
 #include "base/mem.h"
+#include "profile/profile.h"
 #include "profile/usage.h"
 #include "stats/stats.h"
 #include "text/result.h"
@@ -21,6 +22,7 @@ struct an_stat {
     char *const *command;
     const struct usage *run;
     size_t runs; /* at least 1 */
+    const struct profile *facts; /* its meta describes what surrounded the runs; or NULL */
     VEC(struct an_measure) measure; /* only measures that some run has */
     const char *hardware; /* why there are no hardware counters, "" when there are */
 };

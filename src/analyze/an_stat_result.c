@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/an_stat.h"
+#include "analyze/an_surroundings.h"
 #include "base/sat.h"
 #include "text/human.h"
 
@@ -127,6 +128,7 @@ static void put_measure(struct result *r, struct result_table *t, const struct a
 static void put_facts(const struct an_stat *s, struct result *r)
 {
     struct result_value command = result_list(r), status = result_list(r);
+    struct result_value meta = result_object(r);
 
     for (size_t k = 0; s->command[k]; k++)
         result_put(r, command, NULL, result_text(s->command[k]));
@@ -137,6 +139,21 @@ static void put_facts(const struct an_stat *s, struct result *r)
     result_fact(r, "runs", result_uint(s->runs));
     result_fact(r, "exit_status", status);
     result_fact(r, "hardware", result_text(s->hardware));
+    for (size_t k = 0; s->facts && k < s->facts->meta.n; k++)
+        result_put(r, meta, s->facts->meta.v[k].key, result_text(s->facts->meta.v[k].value));
+    result_fact(r, "meta", meta);
+}
+
+static void add_surroundings(const struct an_stat *s, struct result *r)
+{
+    struct out lines = out_memory();
+
+    if (s->facts)
+        an_surroundings_lines(s->facts, &lines);
+    if (lines.buf.n)
+        buf_u8(&r->tail, '\n');
+    buf_add(&r->tail, lines.buf.data, lines.buf.n);
+    out_close(&lines, NULL);
 }
 
 void an_stat_result(const struct an_stat *s, struct result *r)
@@ -151,4 +168,5 @@ void an_stat_result(const struct an_stat *s, struct result *r)
         put_measure(r, t, &s->measure.v[i], s->runs);
     if (*s->hardware)
         buf_printf(&r->tail, "\n%s\n", s->hardware);
+    add_surroundings(s, r);
 }

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "collect/col_stat.h"
 #include "cli/output.h"
+#include "profile/profile.h"
 #include "text/progress.h"
 
 struct stat_args {
@@ -18,8 +19,18 @@ struct stat_args {
 
 enum { RUNS_MOST = 100000 };
 
-static int run_all(const struct stat_args *a, const struct col_stat_options *o,
-                   struct usage *runs, struct err *e)
+/* What surrounded the runs, as the meta of a profile. */
+static struct profile *facts_of(const struct col_surroundings *around)
+{
+    struct profile *p = profile_new();
+
+    sink_meta_u64(profile_sink(p), "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+    col_surroundings_write(around, profile_sink(p));
+    return p;
+}
+
+static int run_all(const struct stat_args *a, struct col_stat_options *o, struct usage *runs,
+                   struct err *e)
 {
     struct progress line;
     int rc = 0;
@@ -29,6 +40,7 @@ static int run_all(const struct stat_args *a, const struct col_stat_options *o,
         if (i)
             progress_show(&line, "run %llu of %llu", (unsigned long long)i + 1,
                           (unsigned long long)a->runs);
+        o->is_first = i == 0;
         rc = col_stat_run(o, &runs[i], e);
     }
     progress_clear(&line);
@@ -74,7 +86,9 @@ static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
 {
     const struct stat_args *a = args;
     struct col_events events = { 0 };
+    struct col_surroundings around;
     struct col_stat_options o = { .command = rest->command, .events = &events, .pin = a->pin,
+                                  .around = &around,
                                   .output_to_stderr = form_of(a) != RESULT_AS_TEXT && !a->output };
     struct usage *runs;
     struct an_stat s;
@@ -95,8 +109,12 @@ static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
     s = (struct an_stat){ .command = rest->command, .run = runs, .runs = a->runs };
     rc = run_all(a, &o, runs, e);
     if (rc == 0) {
+        struct profile *facts = facts_of(&around);
+
+        s.facts = facts;
         an_stat_build(&s);
         rc = print(a, &s, e);
+        profile_free(facts);
     }
     if (rc == 0)
         rc = last_failure(&s);

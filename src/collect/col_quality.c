@@ -246,6 +246,7 @@ void col_quality_end(struct col_session *s)
     if (s->knows_unsampled)
         sink_meta_u64(s->in.out, "quality.unsampled_ns", s->unsampled_ns);
     sink_meta_u64(s->in.out, "stack_bytes", q->copy_bytes);
+    col_surroundings_write(&s->around, s->in.out);
     col_sources_quality(&s->sources, s->in.out);
     sink_meta_u64(s->in.out, "quality.recorder_cpu_ns", q->own_cpu_ns);
     sink_meta_u64(s->in.out, "quality.target_cpu_ns", q->target_cpu_ns);

@@ -396,9 +396,22 @@ static void save(struct col_session *s)
         raise(again);
 }
 
+/* A command is in our cgroup.  Its own entry in /proc may already be that of a dead process. */
+static void look_around(struct col_session *s)
+{
+    const struct col_target *t = &s->target;
+    int64_t process = s->options->n_pids ? s->options->pids[0]
+                      : t->n_threads     ? t->thread[0].pid
+                                         : t->pid;
+
+    col_surroundings_start(&s->around, s->options->command ? getpid() : process, s->perf.cgroup);
+    col_surroundings_allowed(&s->around, process);
+}
+
 static void finish(struct col_session *s)
 {
     s->stop_ns = clock_mono_ns();
+    col_surroundings_stop(&s->around);
     col_sources_finish(&s->sources, s->stop_ns);
     if (s->events.v[0].is_clock && !s->options->system_wide)
         s->counted_ns = col_perf_first_count(&s->perf);
@@ -450,6 +463,7 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
     }
     if (begin(&s, e) < 0)
         goto out;
+    look_around(&s);
     add_sources(&s);
     col_quality_start(&s);
     run(&s);

@@ -6,6 +6,7 @@
 #include "collect/col_perf.h"
 #include "collect/col_probe.h"
 #include "collect/col_rings.h"
+#include "collect/col_surroundings.h"
 #include "collect/col_target.h"
 #include "collect/col_zones.h"
 #include "collect/collect.h"
@@ -25,6 +26,7 @@ struct col_session {
     struct col_rings rings;
     struct col_zones zones; /* of programs with libfathom */
     struct col_sources sources;
+    struct col_surroundings around;
     struct col_summary sum;
     uint64_t start_ns, stop_ns;
     uint64_t counted_ns;   /* CPU time of the recorded threads, if a clock is the first event */

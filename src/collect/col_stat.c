@@ -202,11 +202,17 @@ static int run_target(const struct col_stat_options *o, struct col_target *t,
     for (size_t i = 0; i < o->events->n; i++)
         fd[i] = open_best(&o->events->v[i], t->pid, &r->counter[i]);
     col_tasks_open(&tasks, t->pid);
+    if (o->around && o->is_first)
+        col_surroundings_start(o->around, getpid(), 0);
     start = clock_mono_ns();
     rc = col_target_go(t, o->command, e);
     if (rc == 0) {
+        if (o->around && o->is_first)
+            col_surroundings_allowed(o->around, t->pid);
         wait_end(t, &tasks);
         r->wall_ns = (double)(clock_mono_ns() - start);
+        if (o->around)
+            col_surroundings_stop(o->around);
         take_usage(t, io, own_rss, r);
         r->has_tasks = col_tasks_counts(&tasks, &r->processes, &r->threads);
     }

@@ -4,6 +4,7 @@
 #define FATHOM_COLLECT_COL_STAT_H
 
 #include "collect/col_event.h"
+#include "collect/col_surroundings.h"
 #include "profile/usage.h"
 
 struct col_stat_options {
@@ -11,6 +12,8 @@ struct col_stat_options {
     const struct col_events *events; /* at most USAGE_COUNTERS */
     const char *pin;                 /* CPUs, or NULL */
     bool output_to_stderr;           /* redirect the command's standard output */
+    struct col_surroundings *around; /* from the first run to the end of the last; or NULL */
+    bool is_first;                   /* of the runs that AROUND describes */
 };
 
 /* Default events for a machine with hardware counters. */

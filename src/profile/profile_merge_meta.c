@@ -220,7 +220,8 @@ static const struct rule {
     void (*put)(const struct merge_meta *m, const char *key);
 } rules[] = {
     { "quality.ring_bytes", put_max },  { "quality.not_walked_in", put_list },
-    { "quality.*", put_sum },
+    { "quality.*", put_sum },           { "stall.*", put_sum },
+    { "limit.*", put_if_same },
     { "file.missing_bytes", put_sum },  { "start_ns", put_start },
     { "duration_ns", put_duration },    { "date", put_date },
     { "rate_achieved", put_rate },      { "rate_asked", put_if_same },
