@@ -155,6 +155,9 @@ static const char *why_no_hardware(const struct an_stat *s)
     int errnum = 0;
     bool requested = false;
 
+    if (s->refused)
+        return s->refused;
+
     for (size_t i = 0; i < s->run[0].n_counters; i++) {
         if (!s->run[0].counter[i].is_hardware)
             continue;

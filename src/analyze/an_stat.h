@@ -23,11 +23,12 @@ struct an_stat {
     const struct usage *run;
     size_t runs; /* at least 1 */
     const struct profile *facts; /* its meta describes what surrounded the runs; or NULL */
+    const char *refused, *remedy; /* why the kernel refuses all events, and the fix; or NULL */
     VEC(struct an_measure) measure; /* only measures that some run has */
     const char *hardware; /* why there are no hardware counters, "" when there are */
 };
 
-/* Compute the measures and hardware from command, run and runs. */
+/* Compute the measures and hardware from the fields above them. */
 void an_stat_build(struct an_stat *s);
 void an_stat_release(struct an_stat *s);
 /* In an_stat_result.c. */

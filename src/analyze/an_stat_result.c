@@ -125,6 +125,36 @@ static void put_measure(struct result *r, struct result_table *t, const struct a
     free(sorted);
 }
 
+static void put_missing(const struct an_stat *s, struct result *r)
+{
+    static const char *const tasks[] = { "processes", "threads" };
+    struct result_value missing = result_list(r);
+    const struct usage *first = &s->run[0];
+
+    for (size_t k = 0; !first->has_tasks && k < ARRAY_LEN(tasks); k++)
+        result_put(r, missing, NULL, result_text(tasks[k]));
+    for (size_t k = 0; k < first->n_counters; k++)
+        if (first->counter[k].errnum)
+            result_put(r, missing, NULL, result_text(first->counter[k].name));
+    result_fact(r, "missing", missing);
+}
+
+/* Say which figures are missing, and why. */
+static void add_missing(const struct an_stat *s, struct buf *b)
+{
+    if (s->refused) {
+        buf_printf(b, "\nnot counted: processes, threads, hardware counters: %s\n", s->refused);
+        if (*s->remedy)
+            buf_printf(b, "  %s\n", s->remedy);
+        return;
+    }
+    if (*s->hardware)
+        buf_printf(b, "\n%s\n", s->hardware);
+    if (!s->run[0].has_tasks)
+        buf_str(b, "\nnot counted: processes, threads: the ring buffers were too small for all of "
+                   "their records\n");
+}
+
 static void put_facts(const struct an_stat *s, struct result *r)
 {
     struct result_value command = result_list(r), status = result_list(r);
@@ -139,6 +169,8 @@ static void put_facts(const struct an_stat *s, struct result *r)
     result_fact(r, "runs", result_uint(s->runs));
     result_fact(r, "exit_status", status);
     result_fact(r, "hardware", result_text(s->hardware));
+    result_fact(r, "remedy", result_text(s->remedy ? s->remedy : ""));
+    put_missing(s, r);
     for (size_t k = 0; s->facts && k < s->facts->meta.n; k++)
         result_put(r, meta, s->facts->meta.v[k].key, result_text(s->facts->meta.v[k].value));
     result_fact(r, "meta", meta);
@@ -166,7 +198,6 @@ void an_stat_result(const struct an_stat *s, struct result *r)
     add_head(s, &r->head);
     for (size_t i = 0; i < s->measure.n; i++)
         put_measure(r, t, &s->measure.v[i], s->runs);
-    if (*s->hardware)
-        buf_printf(&r->tail, "\n%s\n", s->hardware);
+    add_missing(s, &r->tail);
     add_surroundings(s, r);
 }

@@ -6,6 +6,7 @@
 
 #include "analyze/an_stat.h"
 #include "cli/command.h"
+#include "collect/col_probe.h"
 #include "collect/col_stat.h"
 #include "cli/output.h"
 #include "profile/profile.h"
@@ -110,8 +111,14 @@ static int stat_run(void *args, const struct opts_rest *rest, struct err *e)
     rc = run_all(a, &o, runs, e);
     if (rc == 0) {
         struct profile *facts = facts_of(&around);
+        struct col_reason reason;
 
         s.facts = facts;
+        if (runs[0].refused) {
+            col_probe_explain(runs[0].refused, true, false, &reason);
+            s.refused = reason.why;
+            s.remedy = reason.remedy;
+        }
         an_stat_build(&s);
         rc = print(a, &s, e);
         profile_free(facts);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "collect/col_probe.h"
 #include "collect/col_target.h"
 #include "collect/col_tasks.h"
 
@@ -42,7 +43,7 @@ static int open_best(const struct col_event *ev, pid_t pid, struct usage_counter
 
     *c = (struct usage_counter){ .is_clock = ev->is_clock, .is_hardware = ev->is_hardware };
     snprintf(c->name, sizeof c->name, "%s", ev->name);
-    if (fd < 0 && (errno == EACCES || errno == EPERM)) {
+    if (fd < 0 && (errno == EACCES || errno == EPERM) && !ev->no_user) {
         fd = open_counter(ev, pid, true);
         c->user_only = fd >= 0;
     }
@@ -55,21 +56,22 @@ int col_stat_check(const struct col_events *events, struct err *e)
     for (size_t i = 0; i < events->n; i++) {
         const struct col_event *ev = &events->v[i];
         struct usage_counter c;
+        struct col_reason reason;
         int fd = open_best(ev, 0, &c);
 
         if (fd >= 0) {
             close(fd);
             continue;
         }
-        if (c.errnum == EACCES || c.errnum == EPERM) {
-            err_set(e, ERR_MISSING, "no permission to count \"%s\"", ev->name);
-            err_hint(e, "sudo sysctl kernel.perf_event_paranoid=1, or run as root or with "
-                        "CAP_PERFMON");
+        col_probe_explain(c.errnum, !ev->no_user, false, &reason);
+        if (reason.remedy[0]) {
+            err_set(e, ERR_MISSING, "cannot count \"%s\": %s", ev->name, reason.why);
+            err_hint(e, "%s", reason.remedy);
         } else if (ev->is_hardware) {
             err_set(e, ERR_MISSING, "\"%s\" cannot be counted: this machine has no such hardware "
                                     "counter", ev->name);
             err_hint(e, "page-faults, context-switches, cpu-migrations and task-clock work "
-                        "everywhere; valgrind --tool=cachegrind simulates caches and branches");
+                        "without them; valgrind --tool=cachegrind simulates caches and branches");
         } else {
             errno = c.errnum;
             err_sys(e, "\"%s\" cannot be counted", ev->name);
@@ -202,6 +204,7 @@ static int run_target(const struct col_stat_options *o, struct col_target *t,
     for (size_t i = 0; i < o->events->n; i++)
         fd[i] = open_best(&o->events->v[i], t->pid, &r->counter[i]);
     col_tasks_open(&tasks, t->pid);
+    r->refused = tasks.refused;
     if (o->around && o->is_first)
         col_surroundings_start(o->around, getpid(), 0);
     start = clock_mono_ns();

@@ -19,7 +19,8 @@ struct col_stat_options {
 /* Default events for a machine with hardware counters. */
 extern const char col_stat_events[];
 
-/* Check that each of EVENTS can be counted.  Sets ERR_MISSING for the first that cannot. */
+/* Check that each of EVENTS can be counted.  Sets ERR_MISSING for the first that cannot.  A run
+ * leaves out those that cannot, and sets usage.refused if there are no perf events at all. */
 int col_stat_check(const struct col_events *events, struct err *e);
 int col_stat_run(const struct col_stat_options *o, struct usage *u, struct err *e);
 

@@ -1,6 +1,7 @@
 /* col_tasks.c - see col_tasks.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "collect/col_tasks.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -31,11 +32,15 @@ void col_tasks_open(struct col_tasks *t, pid_t pid)
 {
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
+    bool any = false;
+
     *t = (struct col_tasks){ 0 };
     for (int cpu = 0; cpu < cpus; cpu++) {
         struct col_ring ring;
         int fd = open_on(pid, cpu);
 
+        any |= fd >= 0;
+        t->refused = any ? 0 : errno;
         if (fd >= 0 && open_ring(&ring, fd) == 0)
             vec_push(&t->ring, ring);
         else if (fd >= 0)

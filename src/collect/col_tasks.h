@@ -13,6 +13,7 @@ struct col_tasks {
     VEC(struct col_ring) ring; /* one for each CPU */
     uint64_t processes, threads;
     bool failed; /* incomplete: an open failed or records were lost */
+    int refused; /* errno if no event could be opened */
 };
 
 /* Count the tasks that PID starts after its next exec.  Never fails; sets `failed` instead. */

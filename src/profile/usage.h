@@ -26,6 +26,7 @@ struct usage {
     bool has_io;                               /* the next four are known */
     double read_bytes, written_bytes;          /* by system calls */
     double disk_read_bytes, disk_written_bytes;
+    int refused; /* errno if the kernel refuses every event, even of software in user space */
     bool has_tasks;            /* the next two are known */
     double processes, threads; /* that ever lived, including the first of each */
     int exit_status;           /* 128 + n after signal n */

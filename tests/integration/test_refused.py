@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import unittest
 
 from support import (FATHOM, Case, NobodyCase, fathom, need, need_perf_events, need_seccomp,
@@ -58,6 +59,34 @@ class Filter(Case):
         self.assertIn("--cap-add PERFMON", done.stderr)
         self.assertFalse(mark.exists())
 
+    def test_stat_measures_the_rest_and_says_what_is_missing(self):
+        why = "a seccomp filter refuses perf_event_open"
+        for number in errno.EPERM, errno.ENOSYS:
+            level()
+            result = json.loads(self.refused("stat", "--json", "--", "sh", "-c", "exit 3", number=number,
+                                             status=3).stdout)
+            self.assertEqual(result["hardware"], why)
+            self.assertIn("--cap-add PERFMON", result["remedy"])
+            found = {x["name"] for x in result["measures"]}
+            self.assertLessEqual({"wall", "user", "system", "cpus used", "max RSS", "minor faults",
+                                  "voluntary switches"}, found)
+            self.assertEqual(result["missing"][:2], ["processes", "threads"])
+            self.assertIn("cycles", result["missing"])
+            self.assertFalse(found & set(result["missing"]))
+        text = self.refused("stat", "--", "true").stderr
+        for name in found:
+            self.assertRegex(text, rf"(?m)^{re.escape(name)}  ")
+        self.assertIn(f"\nnot counted: processes, threads, hardware counters: {why}\n  {result['remedy']}\n",
+                      text)
+
+    def test_stat_says_why_an_event_cannot_be_counted(self):
+        level()
+        mark = self.dir / "ran"
+        done = self.refused("stat", "-e", "page-faults", "--", "touch", mark, status=1)
+        self.assertIn('cannot count "page-faults": a seccomp filter refuses perf_event_open\n', done.stderr)
+        self.assertIn("--cap-add PERFMON", done.stderr)
+        self.assertFalse(mark.exists())
+
     def test_a_filter_that_allows_the_call_is_not_blamed(self):
         need_perf_events()
         text = self.refused("doctor", "--json", call=KCMP).stdout
@@ -108,6 +137,14 @@ class OrdinaryUser(NobodyCase):
         self.assertRegex(found["kernel+user"]["why"], r"kernel\.perf_event_paranoid is \d: kernel samples need")
         self.assertIn("sysctl kernel.perf_event_paranoid=1", found["kernel+user"]["remedy"])
         self.assertIn("sysctl kernel.perf_event_paranoid=0", found["system-wide"]["remedy"])
+
+    def test_stat_does_not_count_the_kernel_as_user_space(self):
+        need_perf_events(nobody=True)
+        if not perf_refusal(nobody=True, kernel=True):
+            self.skipTest("this machine lets ordinary users sample the kernel")
+        self.copy(FATHOM)
+        done = self.as_nobody("./fathom", "stat", "-e", "page-faults:k", "--", "true", status=1)
+        self.assertIn('cannot count "page-faults:k": kernel.perf_event_paranoid is', done.stderr)
 
 
 if __name__ == "__main__":

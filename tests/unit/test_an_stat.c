@@ -68,6 +68,72 @@ TEST(stat_prints_medians_and_failures)
     an_stat_release(&s);
 }
 
+static const char *text_of(const struct an_stat *s, enum result_form form)
+{
+    static char text[8192];
+    struct out o = out_memory();
+    struct term term = { 0 };
+    struct result r;
+
+    result_init(&r);
+    an_stat_result(s, &r);
+    result_print(&r, form, &o, &term);
+    snprintf(text, sizeof text, "%s", buf_text(&o.buf));
+    out_close(&o, NULL);
+    result_release(&r);
+    return text;
+}
+
+TEST(stat_says_what_is_missing_and_why_where_perf_events_are_refused)
+{
+    struct usage run = { .wall_ns = 1e9, .refused = EPERM, .n_counters = 1,
+                         .counter = { { "cycles", .is_hardware = true, .errnum = EPERM } } };
+    struct an_stat s = { .command = command, .run = &run, .runs = 1, .refused = "a filter",
+                         .remedy = "remove it" };
+
+    an_stat_build(&s);
+    CHECK_STR(s.hardware, "a filter");
+    CHECK(strstr(text_of(&s, RESULT_AS_TEXT),
+                 "\nnot counted: processes, threads, hardware counters: a filter\n  remove it\n"));
+    CHECK(strstr(text_of(&s, RESULT_AS_JSON), "\"hardware\":\"a filter\",\"remedy\":\"remove it\","
+                                              "\"missing\":[\"processes\",\"threads\",\"cycles\"]"));
+    s.remedy = "";
+    CHECK(strstr(text_of(&s, RESULT_AS_TEXT), "hardware counters: a filter\n"));
+    CHECK(!strstr(text_of(&s, RESULT_AS_TEXT), "remove"));
+    an_stat_release(&s);
+}
+
+TEST(stat_says_that_tasks_were_not_counted)
+{
+    struct usage run = { .wall_ns = 1e9 };
+    struct an_stat s = { .command = command, .run = &run, .runs = 1 };
+
+    an_stat_build(&s);
+    CHECK(strstr(text_of(&s, RESULT_AS_TEXT), "not counted: processes, threads: the ring"));
+    CHECK(strstr(text_of(&s, RESULT_AS_JSON), "\"missing\":[\"processes\",\"threads\"]"));
+    run.has_tasks = true;
+    CHECK(!strstr(text_of(&s, RESULT_AS_TEXT), "not counted"));
+    CHECK(strstr(text_of(&s, RESULT_AS_JSON), "\"missing\":[]"));
+    an_stat_release(&s);
+}
+
+TEST(stat_prints_what_surrounded_the_runs)
+{
+    struct usage run = { .wall_ns = 1e9, .has_tasks = true };
+    struct an_stat s = { .command = command, .run = &run, .runs = 1 };
+    struct profile *facts = profile_new();
+
+    sink_meta(profile_sink(facts), "stall.busy_ns", "1000000000");
+    sink_meta(profile_sink(facts), "stall.steal_ns", "500000000");
+    s.facts = facts;
+    an_stat_build(&s);
+    CHECK(strstr(text_of(&s, RESULT_AS_TEXT), "\n\nnote: the hypervisor took 50 % of the CPU time"));
+    CHECK(strstr(text_of(&s, RESULT_AS_JSON),
+                 "\"meta\":{\"stall.busy_ns\":\"1000000000\",\"stall.steal_ns\":\"500000000\"}"));
+    an_stat_release(&s);
+    profile_free(facts);
+}
+
 TEST(stat_reports_why_there_are_no_hardware_counters)
 {
     struct usage run = { .n_counters = 1,
