@@ -311,7 +311,7 @@ static int open_terminal(void)
 
 static void press_ctrl_c(int keys, const struct col_target *t)
 {
-    struct pollfd p = { .fd = t->signals, .events = POLLIN };
+    struct pollfd p = { .fd = t->signals.fd, .events = POLLIN };
 
     CHECK_EQ(write(keys, "\3", 1), 1);
     CHECK_EQ(poll(&p, 1, -1), 1);
