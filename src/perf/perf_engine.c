@@ -330,7 +330,8 @@ void perf_engine_unsampled(struct perf_engine *e, uint64_t unsampled_ns, uint64_
     perf_unsampled_add(&e->processes, &(struct perf_unsampled){
         .metric = perf_engine_metric(e, first), .period_ns = first->period,
         .sampled_ns = first->weight, .unsampled_ns = unsampled_ns,
-        .lost_ns = e->counts.lost * first->period, .stop_ns = stop_ns });
+        .lost_ns = e->counts.lost * first->period, .stop_ns = stop_ns,
+        .some_unknown = e->modules.host->rereads_maps });
 }
 
 /* --- quality --- */

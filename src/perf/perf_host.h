@@ -36,6 +36,8 @@ struct perf_host {
     /* Read the 8-byte words at N addresses of a process, up to the first that cannot be read.
      * Returns their number, -1 when the process has ended or access is denied. */
     long (*words)(int64_t pid, const uint64_t *address, size_t n, uint64_t *word);
+    /* No record describes later mappings and threads: read maps again for unknown code. */
+    bool rereads_maps;
     bool no_files; /* read no file of this machine: frames get no names */
     bool is_past; /* the processes have ended: their pids may be reused */
 };

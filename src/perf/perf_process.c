@@ -11,6 +11,7 @@
 
 /* In all address spaces: 300 MB.  Tens of thousands of processes have fewer. */
 enum { MOST_RANGES = 1 << 23 };
+static const uint64_t reread_every_ns = 20000000u;
 
 void perf_process_init(struct perf_processes *p, struct intern *in, struct perf_modules *modules)
 {
@@ -254,6 +255,18 @@ static void read_maps(struct perf_processes *p, struct perf_process *x)
     find_root_and_user(p, x);
     if (p->modules->host->maps)
         p->modules->host->maps(x->pid, map_line, (void *[]){ p, x });
+}
+
+bool perf_process_reread(struct perf_processes *p, struct perf_process *x, uint64_t now_ns)
+{
+    uint32_t before = x->space->generation;
+
+    if (!p->modules->host->rereads_maps ||
+        (x->reread_ns && now_ns < x->reread_ns + reread_every_ns))
+        return false;
+    x->reread_ns = now_ns;
+    p->modules->host->maps(x->pid, map_line, (void *[]){ p, x });
+    return x->space->generation != before;
 }
 
 struct perf_process *perf_process_attach(struct perf_processes *p, int64_t pid)

@@ -50,6 +50,7 @@ struct perf_process {
     bool some_threads; /* those known are recorded; the others only make mappings */
     bool is_opaque;    /* its memory cannot be read */
     bool is_fresh;     /* it is in the list below */
+    uint64_t reread_ns; /* when its maps were read again */
     uint32_t execs;
     uint32_t n_frames; /* known when it was added to the list */
 };
@@ -111,6 +112,10 @@ struct perf_processes {
     bool no_children;           /* children are not recorded */
     VEC(struct perf_process *) fresh; /* with new frames; perf_ifunc_look clears it */
 };
+
+/* Read the maps of X again, if the host does that, at most every 20 ms.  Returns whether they
+ * changed. */
+bool perf_process_reread(struct perf_processes *p, struct perf_process *x, uint64_t now_ns);
 
 void perf_process_init(struct perf_processes *p, struct intern *in, struct perf_modules *modules);
 void perf_process_release(struct perf_processes *p);

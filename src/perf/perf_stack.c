@@ -411,7 +411,10 @@ static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const st
         walk(s, t, r, c, &u);
         limit_joined(s, &u);
         same = same_as_last(t, &u);
-        if (!load_modules(s, t, &u, same))
+        if (load_modules(s, t, &u, same))
+            continue;
+        if ((u.end != UNW_BARE && u.end != UNW_LOST) ||
+            !perf_process_reread(s->processes, t->process, r->time_ns))
             break;
     }
     if (!u.n || is_before_exec(t, r))

@@ -105,7 +105,7 @@ void perf_unsampled_add(struct perf_processes *p, const struct perf_unsampled *u
     struct part *part;
     double ns, room, period = (double)u->period_ns;
 
-    if (!perf_unsampled_matters(u) || u->unsampled_ns <= u->lost_ns)
+    if (!perf_unsampled_matters(u) || u->unsampled_ns <= u->lost_ns || !p->thread.n)
         return;
     ns = (double)(u->unsampled_ns - u->lost_ns);
     part = mem_zalloc((p->thread.n + 1) * sizeof *part);
@@ -116,7 +116,9 @@ void perf_unsampled_add(struct perf_processes *p, const struct perf_unsampled *u
         period = level_of(part, p->thread.n, ns, period);
     for (size_t i = 0; i < p->thread.n; i++)
         part[i].ns = smaller(part[i].room, period);
-    if (room < ns)
+    if (room < ns && u->some_unknown)
+        part[0].ns += ns - room;
+    else if (room < ns)
         give_parents(p, part, ns - room, u->stop_ns);
     write_samples(p, u, part);
     free(part);

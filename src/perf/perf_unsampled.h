@@ -8,8 +8,9 @@
  * The kernel measures the CPU time of all threads together, so the missing time is known.  It
  * becomes one sample of each thread, with only the frame "[not sampled]".  Its distribution is an
  * estimate: a thread misses at most a period, and no more than it lived; the rest belongs to the
- * threads that created those without samples.  Time of lost samples is left out, since these may
- * belong to any thread.  SPDX-License-Identifier: Apache-2.0 */
+ * threads that created those without samples or, if no record described these, to the first thread.
+ * Time of lost samples is left out, since these may belong to any thread.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_UNSAMPLED_H
 #define FATHOM_PERF_PERF_UNSAMPLED_H
 
@@ -21,6 +22,7 @@ struct perf_unsampled {
     uint64_t sampled_ns, unsampled_ns; /* CPU time with and without samples */
     uint64_t lost_ns;    /* part of unsampled_ns that lost samples stand for */
     uint64_t stop_ns;    /* end of the recording */
+    bool some_unknown;   /* no record described threads that were not sampled */
 };
 
 /* Whether UNSAMPLED_NS is more than what threads run after their last samples, which is noise. */
