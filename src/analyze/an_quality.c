@@ -111,6 +111,13 @@ static void add_stacks(struct line *l, const struct profile *p, double samples)
         add_item(l, "%s unreadable", human_count(sat_of(unreadable)).s);
 }
 
+static bool is_in_process(const struct profile *p)
+{
+    const char *rung = profile_meta(p, "rung");
+
+    return rung && strcmp(rung, "in-process") == 0;
+}
+
 static void print_not_walked(const struct profile *p, struct out *o)
 {
     struct line l = { o, false };
@@ -160,7 +167,9 @@ static void print_problems(const struct profile *p, struct out *o)
     }
     print_not_walked(p, o);
     print_line(o, "note: ", profile_meta(p, "events_why"));
-    print_line(o, "note: user space only: ", profile_meta(p, "rung_why"));
+    print_line(o, is_in_process(p) ? "note: sampled from inside the program: "
+                                   : "note: user space only: ",
+               profile_meta(p, "rung_why"));
     print_line(o, "      ", profile_meta(p, "remedy"));
     print_line(o, "damaged: ", p->damage);
     print_line(o, "cut: ", p->cut);

@@ -22,7 +22,7 @@ struct record_args {
     struct opt_list events, pids, tids;
     uint64_t frequency;
     double duration, delay;
-    bool system_wide, kernel, user, no_children, no_source, wall, quiet;
+    bool system_wide, kernel, user, no_children, no_source, wall, in_process, quiet;
 };
 
 #define AT(field) offsetof(struct record_args, field)
@@ -46,6 +46,8 @@ static const struct option record_options[] = {
     { OPT_FLAG, 0, "wall", AT(wall), NULL, "record waiting as well as running" },
     { OPT_FLAG, 0, "kernel", AT(kernel), NULL, "sample kernel code only" },
     { OPT_FLAG, 0, "user", AT(user), NULL, "sample user code only" },
+    { OPT_FLAG, 0, "in-process", AT(in_process), NULL,
+      "sample from inside the command, without perf events" },
     { OPT_STR, 0, "pin", AT(pin), "CPUS", "run the command on CPUS, such as 0,2-3" },
     { OPT_FLAG, 0, "no-children", AT(no_children), NULL,
       "record the command itself, not its child processes" },
@@ -184,6 +186,7 @@ static int take_options(const struct record_args *a, const struct opts_rest *res
     o->no_children = a->no_children;
     o->no_source = a->no_source;
     o->wall = a->wall;
+    o->in_process = a->in_process;
     o->output_to_stderr = a->output && strcmp(a->output, "-") == 0;
     o->levels = a->kernel ? COL_KERNEL_ONLY : a->user ? COL_USER_ONLY : COL_KERNEL_AND_USER;
     if (a->kernel && a->user)
@@ -254,7 +257,9 @@ static void summarize(const char *path, uint64_t bytes, const struct col_summary
     add_stacks(&line, s);
     notice("%s", buf_text(&line));
     notice("%s, recorder used %s of CPU%s%s", s->rung, human_ns((double)s->own_cpu_ns).s,
-           s->why[0] ? "; user space only: " : "", s->why);
+           !s->why[0] ? "" : strcmp(s->rung, "in-process") == 0 ? "; no perf events: "
+                                                                : "; user space only: ",
+           s->why);
     if (named)
         notice("wrote %s to %s; next: fathom report%s%s", human_bytes((double)bytes).s, path,
                is_default ? "" : " ", is_default ? "" : path);

@@ -115,6 +115,11 @@ void col_guard_open(struct col_guard *g, const char *prefix)
     g->folder[0] = 0;
 }
 
+int col_guard_link(const struct col_guard *g, const char *name, const char *target)
+{
+    return symlinkat(target, g->fd, name);
+}
+
 /* Does not return.  Holds no file of the recorder except the folder: a reader of its output waits
  * for all writers. */
 static void __attribute__((noreturn)) guard(const struct col_guard *g, int end)

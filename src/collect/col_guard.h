@@ -19,6 +19,8 @@ struct col_guard { /* zeroed: no folder */
 /* Create a folder named PREFIX and a random suffix in $TMPDIR, and remove older ones without an
  * owner.  Leaves G->folder empty if that fails. */
 void col_guard_open(struct col_guard *g, const char *prefix);
+/* Create the symbolic link NAME to TARGET in the folder.  Returns 0, or -1 with errno. */
+int col_guard_link(const struct col_guard *g, const char *name, const char *target);
 void col_guard_start(struct col_guard *g); /* start the process */
 /* Remove the folder and end the process. */
 void col_guard_close(struct col_guard *g);

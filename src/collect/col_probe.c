@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 const struct col_rung col_rungs[] = {
-    { "kernel+user", "samples and stacks in kernel and user space", false },
-    { "user", "samples and stacks in user space", true },
+    { "kernel+user", "samples and stacks in kernel and user space", false, false },
+    { "user", "samples and stacks in user space", true, false },
+    { "in-process", "samples and stacks in user space, of commands; kernel time in its caller",
+      true, true },
     { 0 },
 };
 
@@ -136,30 +138,73 @@ static int no_lbr(struct err *e)
     return -1;
 }
 
-int col_probe(struct col_events *events, enum col_levels levels, bool system_wide, bool lbr,
-              struct col_probe *p, struct err *e)
+static const struct col_rung *in_process_rung(void)
 {
+    const struct col_rung *r = col_rungs;
+
+    while (!r->in_process)
+        r++;
+    return r;
+}
+
+/* Why the agent cannot record what the options ask for; NULL: it can. */
+static const char *not_in_process(const struct col_events *events, const struct col_options *o)
+{
+    if (!o->command || o->system_wide)
+        return "only a command can be sampled from inside";
+    if (o->events)
+        return "samples from inside the program have no events (-e)";
+    if (o->wall)
+        return "samples from inside the program do not show waiting (--wall)";
+    if (o->levels == COL_KERNEL_ONLY)
+        return "samples from inside the program do not show the kernel (--kernel)";
+    if (o->graph != COL_GRAPH_AUTO && o->graph != COL_GRAPH_DWARF)
+        return "samples from inside the program have stacks of mode auto or dwarf (-g)";
+    return events->v[0].no_user ? "the event is in the kernel" : NULL;
+}
+
+static int take_in_process(struct col_events *events, const struct col_options *o,
+                           struct col_probe *p, struct err *e)
+{
+    const char *why = not_in_process(events, o);
+
+    if (why)
+        return err_set(e, ERR_USAGE, "--in-process: %s", why);
+    events->v[0] = col_event_clock();
+    p->rung = in_process_rung();
+    return 0;
+}
+
+int col_probe(struct col_events *events, const struct col_options *o, struct col_probe *p,
+              struct err *e)
+{
+    bool lbr = o->graph == COL_GRAPH_LBR, system_wide = o->system_wide;
     int errnum = 0;
 
     *p = (struct col_probe){ 0 };
+    if (o->in_process)
+        return take_in_process(events, o, p, e);
     if (replace_absent(events, p, e) < 0)
         return -1;
     if (lbr && (errnum = first_refusal(events, true, system_wide, true)) && !is_refusal(errnum))
         return no_lbr(e);
-    for (const struct col_rung *r = col_rungs; r->name; r++) {
-        if (levels == COL_USER_ONLY && !r->no_kernel)
+    for (const struct col_rung *r = col_rungs; !r->in_process; r++) {
+        if (o->levels == COL_USER_ONLY && !r->no_kernel)
             continue;
-        if (levels == COL_KERNEL_ONLY && r->no_kernel)
+        if (o->levels == COL_KERNEL_ONLY && r->no_kernel)
             break;
         errnum = first_refusal(events, r->no_kernel, system_wide, lbr);
         if (errnum)
             continue;
         p->rung = r;
-        if (r != col_rungs && levels != COL_USER_ONLY)
+        if (r != col_rungs && o->levels != COL_USER_ONLY)
             col_probe_explain(first_refusal(events, false, system_wide, lbr), false, system_wide,
                               &p->reason);
         p->build_ids = kernel_has_build_ids();
         return 0;
     }
-    return no_rung(errnum, levels != COL_KERNEL_ONLY, system_wide, e);
+    if (not_in_process(events, o))
+        return no_rung(errnum, o->levels != COL_KERNEL_ONLY, system_wide, e);
+    col_probe_explain(errnum, true, false, &p->reason);
+    return take_in_process(events, o, p, e);
 }

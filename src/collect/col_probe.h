@@ -18,6 +18,7 @@ struct col_rung {
     const char *name;  /* the value of meta key quality.rung */
     const char *gives;
     bool no_kernel;
+    bool in_process; /* by the agent, not by perf events */
 };
 extern const struct col_rung col_rungs[]; /* best first; a NULL name ends the list */
 
@@ -28,10 +29,10 @@ struct col_probe {
     bool build_ids;    /* the kernel puts build ids into mmap records */
 };
 
-/* Find the rung for EVENTS and LEVELS.  Replaces a missing hardware clock in EVENTS by the
+/* Find the rung for EVENTS and the options.  Replaces a missing hardware clock in EVENTS by the
  * software clock.  Returns -1 with the remedy in *E when no rung works. */
-int col_probe(struct col_events *events, enum col_levels levels, bool system_wide, bool lbr,
-              struct col_probe *p, struct err *e);
+int col_probe(struct col_events *events, const struct col_options *o, struct col_probe *p,
+              struct err *e);
 
 /* Returns 0 when EV can be opened this way, else the errno. */
 int col_probe_open(const struct col_event *ev, bool no_kernel, bool system_wide, bool lbr);

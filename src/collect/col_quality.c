@@ -107,6 +107,8 @@ static const char *levels_name(const struct col_session *s)
         kernel |= !s->events.v[i].no_kernel;
         user |= !s->events.v[i].no_user;
     }
+    if (s->probe.rung->in_process)
+        return s->probe.rung->name;
     if (s->plan.no_user || !user)
         return "kernel";
     return kernel ? s->probe.rung->name : "user";
@@ -117,8 +119,9 @@ static bool samples_all(const struct col_session *s)
 {
     const struct col_event *first = &s->events.v[0];
 
-    return first->is_clock && !first->no_kernel && !first->no_user && !s->plan.no_kernel &&
-           !s->plan.no_user && !s->options->system_wide;
+    return s->probe.rung->in_process ||
+           (first->is_clock && !first->no_kernel && !first->no_user && !s->plan.no_kernel &&
+            !s->plan.no_user && !s->options->system_wide);
 }
 
 /* Samples of the first event for each CPU second; 0 when unknown. */

@@ -241,6 +241,29 @@ static void add_processes(struct col_session *s)
     vec_release(&pids);
 }
 
+static int spawn(struct col_session *s, struct err *e)
+{
+    const struct col_options *o = s->options;
+    const struct col_guard *folder = &s->zones.guard;
+    bool in_process = s->probe.rung->in_process;
+    int rc = 0;
+
+    col_zones_open(&s->zones);
+    vec_push(&s->sources.v, col_zones_source(&s->zones));
+    if (in_process) {
+        rc = col_agent_open(&s->agent, &s->engine, folder, s->plan.frequency_hz, !o->no_children,
+                            e);
+        col_agent_show(&s->agent, folder);
+    }
+    if (rc == 0)
+        rc = col_target_spawn(&s->target, o->command, o->pin, e);
+    if (in_process)
+        col_agent_hide(&s->agent);
+    col_zones_hide(&s->zones);
+    s->target.keep = s->zones.guard.pid;
+    return rc;
+}
+
 static int open_all(struct col_session *s, struct err *e)
 {
     const struct col_options *o = s->options;
@@ -250,17 +273,10 @@ static int open_all(struct col_session *s, struct err *e)
         return -1;
     s->target.output_to_stderr = o->output_to_stderr;
     s->target.adopts = o->duration_s > 0;
-    if (o->command) {
-        int rc;
-
-        col_zones_open(&s->zones);
-        vec_push(&s->sources.v, col_zones_source(&s->zones));
-        rc = col_target_spawn(&s->target, o->command, o->pin, e);
-        col_zones_hide(&s->zones);
-        s->target.keep = s->zones.guard.pid;
-        if (rc < 0)
-            return -1;
-    }
+    if (o->command && spawn(s, e) < 0)
+        return -1;
+    if (s->probe.rung->in_process)
+        return 0;
     if (o->system_wide)
         return col_perf_add(&s->perf, -1, COL_WHOLE, e);
     if (o->command)
@@ -279,7 +295,12 @@ static int begin(struct col_session *s, struct err *e)
     /* Rings fill while we wait for a CPU: raise our priority if permitted. */
     setpriority(PRIO_PROCESS, 0, PRIORITY);
     s->start_ns = s->engine.processes.start_ns = clock_mono_ns();
-    if (!s->plan.on_exec) {
+    if (s->probe.rung->in_process) {
+        uint64_t delay_ns = (uint64_t)(o->delay_s * 1e9);
+
+        if (col_agent_start(&s->agent, s->start_ns + delay_ns, e) < 0)
+            return -1;
+    } else if (!s->plan.on_exec) {
         col_perf_start_side(&s->perf);
         if (o->system_wide)
             add_processes(s);
@@ -304,9 +325,13 @@ static void add_sources(struct col_session *s)
 {
     uint64_t delay_ns = (uint64_t)(s->options->delay_s * 1e9);
 
-    col_rings_init(&s->rings, &s->perf, &s->engine, &s->look, s->start_ns,
-                   s->plan.delayed ? s->start_ns + delay_ns : 0);
-    vec_push(&s->sources.v, col_rings_source(&s->rings));
+    if (s->probe.rung->in_process) {
+        vec_push(&s->sources.v, col_agent_source(&s->agent));
+    } else {
+        col_rings_init(&s->rings, &s->perf, &s->engine, &s->look, s->start_ns,
+                       s->plan.delayed ? s->start_ns + delay_ns : 0);
+        vec_push(&s->sources.v, col_rings_source(&s->rings));
+    }
     vec_push(&s->sources.v, ((struct col_source){ .with = &s->engine.ifuncs,
                                                   .settle = look_at_variants }));
 }
@@ -413,7 +438,9 @@ static void finish(struct col_session *s)
     s->stop_ns = clock_mono_ns();
     col_surroundings_stop(&s->around);
     col_sources_finish(&s->sources, s->stop_ns);
-    if (s->events.v[0].is_clock && !s->options->system_wide)
+    if (s->probe.rung->in_process)
+        s->counted_ns = col_agent_cpu_ns(&s->agent);
+    else if (s->events.v[0].is_clock && !s->options->system_wide)
         s->counted_ns = col_perf_first_count(&s->perf);
     col_quality_cpu(s);
     if (s->knows_unsampled && !s->plan.delayed)
@@ -428,6 +455,7 @@ static void finish(struct col_session *s)
 static void release(struct col_session *s)
 {
     col_sources_release(&s->sources);
+    col_agent_release(&s->agent);
     col_perf_release(&s->perf);
     col_target_release(&s->target);
     perf_engine_release(&s->engine);
@@ -444,13 +472,15 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
     intern_init(&s.in, out);
     s.zones.into = (struct region_zones){ .in = &s.in, .thread = zone_thread,
                                           .process = zone_process, .context = &s };
-    perf_engine_init(&s.engine, &s.in, &col_host);
+    s.host = col_host;
+    perf_engine_init(&s.engine, &s.in, &s.host);
     if (col_target_init(&s.target, e) < 0 || choose_events(&s, e) < 0 ||
-        col_probe(&s.events, o->levels, o->system_wide, o->graph == COL_GRAPH_LBR, &s.probe,
-                  e) < 0)
+        col_probe(&s.events, o, &s.probe, e) < 0 ||
+        (s.probe.rung->in_process && col_agent_check(o->command[0], e) < 0))
         goto out;
     if (o->patience)
         o->patience(o->context, col_target_ready, &s.target);
+    s.host.rereads_maps = s.probe.rung->in_process;
     make_plan(&s);
     col_perf_init(&s.perf, &s.plan, &s.engine);
     if (open_all(&s, e) < 0)

@@ -2,6 +2,7 @@
 #ifndef FATHOM_COLLECT_COL_SESSION_H
 #define FATHOM_COLLECT_COL_SESSION_H
 
+#include "collect/col_agent.h"
 #include "collect/col_look.h"
 #include "collect/col_perf.h"
 #include "collect/col_probe.h"
@@ -19,11 +20,13 @@ struct col_session {
     struct col_events events;
     struct col_probe probe;
     struct col_plan plan;
+    struct perf_host host;
     struct perf_engine engine;
     struct col_perf perf;
     struct col_look look;
     struct col_target target;
     struct col_rings rings;
+    struct col_agent agent; /* instead of perf and rings */
     struct col_zones zones; /* of programs with libfathom */
     struct col_sources sources;
     struct col_surroundings around;

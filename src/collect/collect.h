@@ -49,6 +49,7 @@ struct col_options { /* {0} plus a command, pids, tids or system_wide is valid *
     enum col_levels levels;
     const char *pin; /* "0,2-3": CPUs that the command may use */
     bool no_children, wall, no_source;
+    bool in_process; /* sample from inside the command, not by perf events */
     bool output_to_stderr; /* redirect the command's standard output */
     /* Called about ten times a second with the progress so far. */
     void (*tick)(void *context, const struct col_summary *now);

@@ -28,7 +28,11 @@ void doc_ladder(struct doc_rungs *out)
 {
     try_rung(out, "system-wide", "record -a: every process, kernel and user space", false, true);
     for (const struct col_rung *r = col_rungs; r->name; r++)
-        try_rung(out, r->name, r->gives, r->no_kernel, false);
+        if (r->in_process)
+            vec_push(&out->v, ((struct doc_rung){ .name = r->name, .gives = r->gives,
+                                                  .holds = true }));
+        else
+            try_rung(out, r->name, r->gives, r->no_kernel, false);
 }
 
 static bool on_path(const char *name, char *found, size_t cap)

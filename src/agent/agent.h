@@ -1,0 +1,68 @@
+/* agent.h - libfathom-agent.so, preloaded into the programs of a recording.
+ *
+ * It takes a sample of a thread when the recorder asks for one by a signal, and follows fork, exec
+ * and posix_spawn.  It hides itself: the program sees the environment, the signals and the results
+ * of system calls that it would see without it.  It creates no thread and no timer, keeps no file
+ * open and prints nothing.  docs/internals/agent.md has the design; the rules are those of
+ * src/target.
+ *
+ * A hook is a function with the name of one of libc, which it replaces for the program; NEXT(name)
+ * is the replaced one.  Without a recorder a hook only calls it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_AGENT_AGENT_H
+#define FATHOM_AGENT_AGENT_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "channel/agent_memory.h"
+
+#define AGENT_HOOK __attribute__((visibility("default")))
+
+struct agent {
+    struct agent_memory *memory; /* NULL: nobody records this program */
+    uint32_t process;   /* index of this process; AGENT_PROCESSES: none */
+    uint32_t pid;
+    uint64_t stack_end; /* of the first thread */
+    char preload[256];  /* path of our library, for programs that this one starts */
+};
+extern struct agent agent;
+
+/* The record of this process, or NULL. */
+static inline struct agent_process *agent_process(void)
+{
+    return agent.process < AGENT_PROCESSES ? &agent.memory->process[agent.process] : NULL;
+}
+
+/* agent_next.c: functions of libc behind our hooks. */
+enum agent_next {
+#define HOOK(name) AGENT_NEXT_##name,
+#include "agent/agent_hooks.def"
+#undef HOOK
+    AGENT_NEXT_COUNT
+};
+void *agent_next(enum agent_next which);
+#define NEXT(name) ((__typeof__(&name))agent_next(AGENT_NEXT_##name))
+
+/* agent_sample.c, called by the handler: write the sample that the recorder asked of this thread,
+ * if it did. */
+void agent_sample(const void *ucontext);
+void agent_sample_forget_thread(void); /* in a child of fork: the id of the thread changed */
+
+/* agent_signal.c */
+void agent_signal_start(void);
+/* Whether the last EINTR of this thread is due to a signal that the program does not handle. */
+bool agent_signal_interrupted(void);
+/* The program is about to wait for the signals of SET: if ours is among them, use another. */
+void agent_signal_leave(const sigset_t *set);
+/* Between the two calls, mask and actions are those that the program set, for a new program to
+ * inherit. */
+struct agent_signals {
+    bool blocked, ignored;
+};
+void agent_signal_reveal(struct agent_signals *s);
+void agent_signal_conceal(const struct agent_signals *s);
+
+#endif

@@ -1,0 +1,89 @@
+/* agent_memory.h - the memory that a recorder shares with the agents of one recording
+ * (src/agent).
+ *
+ * The recorder creates it as a memfd of fixed size, with all pages allocated, so that no access
+ * raises SIGBUS.  Each agent maps it at its start and closes the descriptor; children of fork
+ * inherit the mapping.  It contains a table of processes, which agents fill, a table of requests,
+ * which the recorder fills, and a few samples:
+ *
+ *     agent:    claims a process, fills it, sets it to HERE and increments n_processes
+ *     recorder: KNOWN; at each tick, for a thread of it that runs: request FREE -> ASKED, signal
+ *     handler:  request ASKED -> FREE; sample FREE -> TAKEN, writes it, DONE
+ *     recorder: copies the sample, FREE
+ *
+ * A thread that waits for a CPU answers when it gets one, so there are many requests, but only as
+ * many samples as threads can run at once.  A thread has at most one request, so no signal is ever
+ * queued twice.  If an agent dies in the middle, the recorder frees what was its; if the recorder
+ * dies, no signal is sent any more.  Both sides treat the other's words as untrusted.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_CHANNEL_AGENT_MEMORY_H
+#define FATHOM_CHANNEL_AGENT_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define AGENT_MAGIC 0x31746e6761687466u /* "fthagnt1" */
+#define AGENT_LIBRARY "libfathom-agent.so"
+#define AGENT_MEMORY "memory" /* link to the memfd, beside the library */
+
+enum {
+    AGENT_PROCESSES = 1024,
+    AGENT_REQUESTS = 4096,
+    AGENT_PROBES = 32,    /* a request is at most so far behind TID % AGENT_REQUESTS */
+    AGENT_SAMPLES = 64,
+    AGENT_STACK = 65528, /* bytes of stack in a sample, like the largest copies of perf */
+};
+
+enum agent_process_state { AGENT_UNUSED, AGENT_CLAIMED, AGENT_HERE, AGENT_KNOWN };
+
+struct agent_process {
+    uint32_t state; /* enum agent_process_state */
+    uint32_t pid;   /* as it sees itself */
+    uint32_t signal;  /* that its handler serves; 0: it must not be signalled */
+    uint32_t threads; /* changes when a thread is created */
+    uint32_t maps;    /* changes when a library may have been unloaded */
+    uint32_t why_not; /* enum agent_why: why signal is 0 */
+    uint64_t start_ns;
+    uint64_t namespace; /* inode of its namespace of processes, 0: unknown */
+    char name[16];    /* of its first thread */
+    uint32_t parent;  /* pid of the process that forked; 0: started by exec */
+    uint32_t interrupted; /* system calls that failed with EINTR because of us */
+    uint32_t careful; /* a filter of system calls: the handler makes none */
+};
+
+enum agent_why { AGENT_SIGNALS_TAKEN = 1 };
+
+enum agent_state { AGENT_FREE, AGENT_ASKED, AGENT_TAKEN, AGENT_DONE };
+
+struct agent_request {
+    uint32_t state; /* AGENT_FREE or AGENT_ASKED */
+    uint32_t process; /* index */
+    uint32_t tid;     /* as the thread sees itself */
+    uint32_t reserved;
+};
+
+struct agent_sample {
+    uint64_t time_ns, cpu_ns; /* CLOCK_MONOTONIC; CPU time of the thread, 0 unknown */
+    uint64_t pc, sp, fp, lr, bx, r10;
+    uint32_t process, tid; /* of the request */
+    uint32_t maps; /* of its process, at this time */
+    uint32_t stack_bytes;
+    unsigned char stack[AGENT_STACK]; /* from SP */
+};
+
+struct agent_memory {
+    uint64_t magic;
+    uint64_t size; /* sizeof this struct */
+    uint32_t recorder; /* its pid, in its own namespace */
+    uint32_t follow;   /* children are recorded too */
+    uint32_t n_processes; /* that were ever added */
+    uint32_t n_refused;   /* processes that found no place */
+    uint32_t ended;       /* the recording is over: add no processes */
+    struct agent_process process[AGENT_PROCESSES];
+    uint32_t n_dropped;   /* requests for which there was no sample */
+    struct agent_request request[AGENT_REQUESTS];
+    uint32_t sample_state[AGENT_SAMPLES]; /* AGENT_FREE, AGENT_TAKEN or AGENT_DONE */
+    struct agent_sample sample[AGENT_SAMPLES];
+};
+
+#endif
