@@ -86,6 +86,12 @@ static int no_rung(int errnum, bool no_kernel, bool system_wide, struct err *e)
     return -1;
 }
 
+/* This is missing for every rung. */
+static bool is_shortage(int errnum)
+{
+    return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM;
+}
+
 /* ENOENT and similar errors mean that the event does not exist, regardless of permissions. */
 static bool is_absent(const struct col_event *ev)
 {
@@ -203,7 +209,7 @@ int col_probe(struct col_events *events, const struct col_options *o, struct col
         p->build_ids = kernel_has_build_ids();
         return 0;
     }
-    if (not_in_process(events, o))
+    if (not_in_process(events, o) || is_shortage(errnum))
         return no_rung(errnum, o->levels != COL_KERNEL_ONLY, system_wide, e);
     col_probe_explain(errnum, true, false, &p->reason);
     return take_in_process(events, o, p, e);
