@@ -25,8 +25,8 @@ static uint64_t next_random(uint64_t *s)
     return *s;
 }
 
-/* A dependent addition of two registers takes one cycle.  Recent CPUs add constants while they rename
- * registers, in no time at all. */
+/* A dependent addition of two registers takes one cycle.  Recent CPUs add constants in no time,
+ * while they rename registers. */
 double doc_mem_cycle(char *note)
 {
     enum { STEPS = 1000000 };
