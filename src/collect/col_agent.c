@@ -85,9 +85,12 @@ int col_agent_open(struct col_agent *a, struct perf_engine *engine, const struct
     struct stat st;
 
     *a = (struct col_agent){ .engine = engine, .fd = -1 };
-    if (!folder->folder[0] || strpbrk(folder->folder, " :"))
-        return err_set(e, ERR_SYSTEM, "no folder for temporary files, without spaces and colons, "
-                                      "in $TMPDIR");
+    errno = folder->error;
+    if (!folder->folder[0])
+        return err_sys(e, "cannot create a temporary folder");
+    if (strpbrk(folder->folder, " :"))
+        return err_set(e, ERR_SYSTEM, "cannot preload a library from %s: its name contains a space "
+                                      "or a colon", folder->folder);
     if (find_library(library, sizeof library, e) < 0 || open_memory(a, follow, e) < 0)
         return -1;
     snprintf(memory, sizeof memory, "/proc/%d/fd/%d", (int)getpid(), a->fd);

@@ -71,20 +71,24 @@ static void remove_orphans(const char *parent, const char *prefix)
         closedir(d);
 }
 
-/* Returns whether G->folder exists and is locked: another recorder may have removed it before we
+/* Open and lock G->folder.  Returns 0 or an errno, ENOENT if another recorder removed it before we
  * had the lock. */
-static bool lock_folder(struct col_guard *g)
+static int lock_folder(struct col_guard *g)
 {
     struct stat st;
 
     g->fd = open(g->folder, folder_flags);
-    if (g->fd < 0)
-        return false;
+    if (g->fd < 0) {
+        int error = errno;
+
+        rmdir(g->folder);
+        return error;
+    }
     flock(g->fd, LOCK_EX);
     if (fstat(g->fd, &st) == 0 && st.st_nlink)
-        return true;
+        return 0;
     close(g->fd);
-    return false;
+    return ENOENT;
 }
 
 /* TMPDIR, but not in a directory of another user, which su and sudo -E may keep: its owner can
@@ -107,10 +111,13 @@ void col_guard_open(struct col_guard *g, const char *prefix)
     for (int i = 0; i < TRIES; i++) {
         int n = snprintf(g->folder, sizeof g->folder, "%s/%sXXXXXX", tmp, prefix);
 
-        if (n >= (int)sizeof g->folder || !mkdtemp(g->folder))
-            break;
-        if (lock_folder(g))
+        g->error = n >= (int)sizeof g->folder ? ENAMETOOLONG
+                   : mkdtemp(g->folder)       ? lock_folder(g)
+                                              : errno;
+        if (!g->error)
             return;
+        if (g->error != ENOENT)
+            break;
     }
     g->folder[0] = 0;
 }

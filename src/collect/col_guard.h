@@ -11,6 +11,7 @@
 
 struct col_guard { /* zeroed: no folder */
     char folder[256]; /* "": none */
+    int error;        /* errno: why there is none */
     int fd;           /* of the folder, locked */
     pid_t pid;        /* of the guard, 0: none */
     int alive;        /* pipe to it: closed when we end */
