@@ -9,7 +9,7 @@ import threading
 import unittest
 
 from recording import Recording
-from support import Case, fathom, need_perf_events, report, workload
+from support import Case, fathom, report, workload
 
 ROUNDS = "60"
 FUNCTIONS = {"heavy", "work"}  # of workloads/lines.c; the first is inlined
@@ -51,7 +51,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Debuginfod(Case):
     def setUp(self):
         super().setUp()
-        need_perf_events()
         try:
             ctypes.CDLL("libdebuginfod.so.1")
         except OSError as e:

@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from support import FATHOM, SOURCE, Case, NobodyCase, fathom, need_perf_events, run, workload
+from support import FATHOM, SOURCE, Case, NobodyCase, fathom, run, workload
 from test_report import documented
 
 
@@ -166,7 +166,6 @@ class Machine(Case):
         self.assertIn("O_DIRECT", page)
 
     def test_overhead_is_measured_for_every_way(self):
-        need_perf_events()
         found = doctor("--overhead", "-r", "1", "--", workload("split"), "5")["overhead"]
         self.assertEqual(len(found["ways"]), 6)
         self.assertGreater(found["bare_cpu_ns"], 0)

@@ -12,7 +12,7 @@ import unittest
 import xml.etree.ElementTree
 import zlib
 
-from support import FATHOM, GOLDEN, SECONDS, SOURCE, Case, fathom, need_perf_events, perf_refusal, run
+from support import FATHOM, GOLDEN, SECONDS, SOURCE, Case, fathom, perf_refusal, run
 from test_format import chunks_of, dump
 from test_runtime import program
 
@@ -251,7 +251,6 @@ class HostileProgram(HostileCase):
             self.check_form(self.fathom(*args, self.dir / "out"), args[-1] if args[-1] != "report" else "text", args)
 
     def test_a_recording_of_the_program(self):
-        need_perf_events()
         self.fathom("record", "-o", self.dir / "r.fathom", "--", program("rt-hostile"))
         for args in (["report"], ["report", "-b", "command,thread"], ["report", "--csv"]):
             self.check_form(self.fathom(*args, self.dir / "r.fathom"), args[-1], args)

@@ -63,7 +63,6 @@ class Recorder:
 class Ifunc(Recorder, Case):
     def setUp(self):
         super().setUp()
-        need_perf_events()
         self.out = self.dir / "p.fathom"
 
     def test_variants_of_a_command_are_named_and_nothing_else_is(self):
@@ -71,6 +70,7 @@ class Ifunc(Recorder, Case):
         self.check(self.out)
 
     def test_variants_of_a_running_process_are_named(self):
+        need_perf_events()
         target = self.popen(workload("ifunc"), ROUNDS, stdin=subprocess.PIPE)
         recorder = self.popen(FATHOM, "record", "-o", self.out, "-p", target.pid)
         self.until_recording()

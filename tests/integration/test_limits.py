@@ -41,7 +41,6 @@ class FileSize(Case):
         fathom("report", path)
 
     def test_a_recording_without_a_single_byte_restores_the_old_file(self):
-        need_perf_events()
         path = self.dir / "p.fathom"
         path.write_text("old")
         done = self.output("record", "-q", "-o", path, "--", "true", bytes_=0)
@@ -108,7 +107,6 @@ class Library(Case):
 
 class Other(Case):
     def test_too_few_open_files_give_a_message(self):
-        need_perf_events()
         path = self.dir / "p.fathom"
         for n in range(4, 9):
             done = fathom("record", "-q", "-o", path, "--", "true", status=1, **limited(resource.RLIMIT_NOFILE, n))
@@ -137,7 +135,6 @@ class Other(Case):
                                           "  free some space, or write to another file system\n")
 
     def test_a_full_disk_gives_a_message_for_files(self):
-        need_perf_events()
         for command in (["record", "-q", "-o", "/dev/full", "--", "true"], ["import", SAMPLE, "-o", "/dev/full"],
                         ["export", "-f", "svg", SAMPLE, "-o", "/dev/full"]):
             done = fathom(*command, status=1)

@@ -94,7 +94,6 @@ class Named(Case):
 
     def setUp(self):
         super().setUp()
-        need_perf_events()
         need("gcc", "objcopy")
         self.out = self.dir / "p.fathom"
         self.source = self.dir / "source.c"
@@ -233,6 +232,7 @@ class Users(Named):
             self.skipTest("nobody cannot enter the temporary directory")
 
     def test_source_text_is_stored_if_the_user_of_the_program_may_read_it(self):
+        need_perf_events()
         self.source.write_text(SECRET)
         program = self.program()
         os.chmod(program, 0o755)
@@ -261,6 +261,7 @@ class Users(Named):
         return fathom("dump", "--json", self.out).stdout
 
     def test_source_text_of_a_program_that_is_attached_to_is_stored_likewise(self):
+        need_perf_events()
         self.source.write_text(SECRET)
         program = self.program()
         os.chmod(program, 0o755)
@@ -270,6 +271,7 @@ class Users(Named):
         self.assertIn(SECRET, self.attached(program))
 
     def test_a_library_of_several_users_is_read_as_the_one_who_may_read_least(self):
+        need_perf_events()
         self.source.write_text(SECRET)
         os.chmod(self.source, 0o600)
         program = self.program()
@@ -278,6 +280,7 @@ class Users(Named):
         self.assertNotIn(SECRET, self.record("sh", "-c", script))
 
     def test_a_debug_file_is_read_if_the_user_of_the_program_may_read_it(self):
+        need_perf_events()
         debug = self.dir / "program.debug"
         program = self.stripped(debug)
         os.chmod(program, 0o755)
@@ -288,6 +291,7 @@ class Users(Named):
         self.assert_names(self.record(*AS_NOBODY, program))
 
     def test_a_split_unit_is_read_if_the_user_of_the_program_may_read_it(self):
+        need_perf_events()
         program = self.program("-gsplit-dwarf")
         run("objcopy", "--strip-symbol=named_elsewhere", program) # its name is in the .dwo file only
         split, = self.dir.glob("*.dwo")
@@ -299,6 +303,7 @@ class Users(Named):
         self.assert_names(self.record(*AS_NOBODY, program))
 
     def test_a_shared_debug_file_is_read_if_the_user_of_the_program_may_read_it(self):
+        need_perf_events()
         program, shared = self.sharing()
         os.chmod(program, 0o755)
         os.chmod(shared, 0o600)
@@ -310,7 +315,6 @@ class Users(Named):
 
 class Temporary(Case):
     def test_zones_do_not_pass_through_a_directory_of_another_user(self):
-        need_perf_events()
         if os.geteuid() != 0:
             self.skipTest("not root: a directory of another user cannot be made")
         tmp = self.dir / "tmp"
@@ -329,13 +333,11 @@ class Jit(Case):
 
     def setUp(self):
         super().setUp()
-        need_perf_events()
         self.out = self.dir / "p.fathom"
         os.chmod(self.dir, 0o755)
 
     def record(self, make, *before):
         """Record the JIT compiler; MAKE gets the path of its map and the address of its code."""
-        need_perf_events()
         p = subprocess.Popen([FATHOM, "record", "-o", self.out, "--", *before, workload("jit"),
                               "60", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL, text=True)
@@ -401,10 +403,12 @@ class Jit(Case):
         return make
 
     def test_a_map_of_the_user_of_the_program_is_believed(self):
+        need_perf_events()
         self.need_users()
         self.assertIn("jit_hot", self.record(self.owned(NOBODY), *AS_NOBODY))
 
     def test_a_map_of_somebody_else_is_ignored(self):
+        need_perf_events()
         self.need_users()
         self.assert_ignored(self.record(self.owned(SOMEBODY)), f"it belongs to user {SOMEBODY}")
         self.assert_ignored(self.record(self.owned(SOMEBODY), *AS_NOBODY),
@@ -481,7 +485,6 @@ class Waiting(Case):
     SETLEASE, GETLEASE = 1024, 1025
 
     def test_a_second_interrupt_ends_a_recorder_that_waits_for_the_program_to_start(self):
-        need_perf_events()
         program = self.dir / "program"
         shutil.copy(workload("brief"), program)
         self.addCleanup(signal.signal, signal.SIGIO, signal.signal(signal.SIGIO, signal.SIG_IGN))

@@ -12,7 +12,7 @@ import subprocess
 import termios
 import unittest
 
-from support import FATHOM, SOURCE, Case, fathom, need_perf_events
+from support import FATHOM, SOURCE, Case, fathom
 
 COLLAPSED = "app;main;one;spin 70\napp;main;two;spin 20\napp;main;two;memcpy 10\n"
 TYPES = {"string": str, "number": (int, float), "bool": bool, "object": dict, "list": list}
@@ -125,7 +125,6 @@ class Report(Case):
         self.assertNotIn("\033", fathom("report", self.path).stdout)
 
     def test_a_command_is_recorded_first(self):
-        need_perf_events()
         result = json.loads(fathom("report", "--json", "--", "true").stdout)
         self.assertEqual(result["meta"]["command"], "true")
         fathom("report", "--", self.dir / "nothing", status=127)

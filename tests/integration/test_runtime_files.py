@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import BUILD, SOURCE, NobodyCase, fathom, need, need_perf_events, report, run
+from support import BUILD, SOURCE, NobodyCase, fathom, need, need_setuid, report, run
 from test_runtime import program
 
 ZONE = 'step "quoted";, name'
@@ -145,7 +145,6 @@ class Exports(unittest.TestCase):
 
 class InsideRecord(unittest.TestCase):
     def test_zones_are_in_the_same_file_as_the_samples(self):
-        need_perf_events()
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "both.fathom"
             fathom("record", "-o", path, "--", program("rt-env"), "2000",
@@ -286,6 +285,7 @@ class Elevated(NobodyCase):
         return done.stdout + done.stderr, files
 
     def test_a_setuid_program_writes_nothing_that_the_environment_names(self):
+        need_setuid()
         os.chmod(self.dir / "rt-one-source", 0o4755)
         for name, value in self.variables():
             self.assertEqual(self.run_with(name, value), ("", {"secret": b"root's"}), name)

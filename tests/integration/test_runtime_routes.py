@@ -12,7 +12,7 @@ import signal
 import struct
 import subprocess
 
-from support import FATHOM, Case, fathom, need_perf_events, report, run
+from support import FATHOM, Case, fathom, report, run
 from test_runtime import program
 
 NESTED = ("zone", "op", "lock wait")
@@ -118,13 +118,11 @@ class Routes(Case):
                          by_path((self.dir / "in.folded").read_text()))
 
     def test_a_recording_is_the_report_of_the_program(self):
-        need_perf_events()
         run(FATHOM, "record", "-o", self.dir / "rec.fathom", "--", program("rt-routes"), self.dir,
             env=self.env)
         self.assertEqual(of_tool(self.dir / "rec.fathom", "-m", "zones"), self.truth())
 
     def test_zones_belong_to_the_program_before_exec(self):
-        need_perf_events()
         path = self.dir / "exec.fathom"
         for rounds in ("1", "2000"):  # without and with samples
             run(FATHOM, "record", "-o", path, "--", program("rt-env"), rounds, "exec", program("rt-env"), "3", "exec",

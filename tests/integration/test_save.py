@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import (FATHOM, GOLDEN, NOBODY, SECONDS, Case, fathom, need_perf_events, perf_refusal, run,
+from support import (FATHOM, GOLDEN, NOBODY, SECONDS, Case, fathom, perf_refusal, run,
                      workload)
 from test_runtime import program
 
@@ -43,7 +43,6 @@ class Saved(OutputCase):
         self.run_beside_a_planted_link(program("rt-env"), env={"FATHOM_PROFILE": f"json:{self.out}"})
 
     def test_a_recording_through_a_link_keeps_the_link_and_the_old_file(self):
-        need_perf_events()
         self.out.symlink_to("victim")
         fathom("record", "-q", "-o", str(self.out), "--", "true")
         self.assertTrue(self.out.is_symlink())
@@ -51,7 +50,6 @@ class Saved(OutputCase):
         self.assertEqual((self.victim.parent / "victim.old").read_text(), "precious")
 
     def test_a_recording_to_a_descriptor_does_not_rename_it(self):
-        need_perf_events()
         with open(self.victim, "wb") as out:
             subprocess.run([FATHOM, "record", "-q", "-o", f"/dev/fd/{out.fileno()}", "--", "true"],
                            check=True, pass_fds=[out.fileno()], timeout=SECONDS)
@@ -73,7 +71,6 @@ class Saved(OutputCase):
         self.assertEqual(self.mode(), 0o600)
 
     def test_recordings_are_private(self):
-        need_perf_events()
         fathom("record", "-o", str(self.out), "--", "true")
         self.assertEqual(self.mode(), 0o600)
 
@@ -145,7 +142,6 @@ class CacheOfAnotherUser(Case):
         self.assertTrue(row["advice"])
 
     def test_a_recording_leaves_nothing_in_the_cache_of_another_user(self):
-        need_perf_events()
         for folder in (self.home, self.home / "new"):
             os.environ["FATHOM_CACHE"] = str(folder)
             fathom("record", "-q", "-o", self.dir / "p.fathom", "--", workload("split"), "5")

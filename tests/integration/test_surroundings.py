@@ -68,7 +68,6 @@ class Limited(Case):
         self.assertGreater(int(meta["stall.throttled_ns"]), 0)
 
     def test_a_recording_has_the_limit_and_how_often_it_stopped_the_program(self):
-        need_perf_events()
         path = self.dir / "p.fathom"
         self.inside(FATHOM, "record", "-o", path, "--", workload("split"), "20")
         meta = report(path)["meta"]
