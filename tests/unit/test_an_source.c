@@ -14,7 +14,7 @@
 struct fixture {
     struct profile *p;
     struct intern in;
-    uint32_t main, outer, inner, stack_plain, stack_inlined, metric;
+    uint32_t main, outer, inner, stack_plain, stack_inlined, recursion, metric;
 };
 
 /* add eax,1 ; cmp eax,ecx ; jne back to the start ; ret */
@@ -44,7 +44,7 @@ static void add_sample(struct fixture *f, uint32_t stack, int64_t weight)
                                                    .weight = weight, .count = 1, .cpu = -1 });
 }
 
-static void set_up(struct fixture *f)
+static void begin(struct fixture *f)
 {
     static const char text[] = "1\n2\ninner three\n4\n5\n6\n7\n8\n9\nouter ten\n11\nten two\n";
     struct sink *out;
@@ -68,13 +68,21 @@ static void set_up(struct fixture *f)
         &f->in, root,
         frame_at(f, 0x1003, 0,
                  (struct location[]){ { f->outer, 12 }, { f->inner, 3 } }, 2));
-    frame_at(f, 0x1005, FRAME_RETURN, &(struct location){ f->outer, 11 }, 1); /* of the call before */
+    f->recursion = intern_stack( /* its frame is also that of the call before */
+        &f->in, root, frame_at(f, 0x1005, FRAME_RETURN, &(struct location){ f->outer, 11 }, 1));
+    f->recursion = intern_stack(
+        &f->in, f->recursion, frame_at(f, 0x1000, 0, &(struct location){ f->outer, 11 }, 1));
     add_sample(f, f->stack_plain, 30);
     add_sample(f, f->stack_inlined, 70);
     file = intern_cstr(&f->in, "/src/a.c");
     sink_source(out, &(struct source_text){ file, text, sizeof text - 1 });
     sink_code(out, &(struct code_bytes){ 1, 0x1000, CODE, sizeof CODE });
-    CHECK_EQ(sink_end(out, NULL), 0);
+}
+
+static void set_up(struct fixture *f)
+{
+    begin(f);
+    CHECK_EQ(sink_end(f->in.out, NULL), 0);
 }
 
 static void tear_down(struct fixture *f)
@@ -110,6 +118,22 @@ TEST(an_source_splits_self_total_and_inlined)
     s = an_listing_text(&l, 12, &n);
     CHECK(s && n == 7 && memcmp(s, "ten two", 7) == 0);
     CHECK(an_listing_text(&l, 99, &n) == NULL);
+    an_listing_release(&l);
+    tear_down(&f);
+}
+
+TEST(an_source_counts_a_line_once_in_recursion)
+{
+    struct fixture f;
+    struct an_listing l;
+
+    begin(&f);
+    add_sample(&f, f.recursion, 5);
+    CHECK_EQ(sink_end(f.in.out, NULL), 0);
+    an_listing_build(&l, &(struct an_source_query){ f.p, an_view_of(f.p, f.metric) }, f.outer, false);
+    CHECK_EQ(l.total, 105);
+    CHECK_EQ(line_of(&l, 11)->self, 35);
+    CHECK_EQ(line_of(&l, 11)->total, 35);
     an_listing_release(&l);
     tear_down(&f);
 }

@@ -289,6 +289,7 @@ static int64_t weight_of_window(const char *window, uint32_t metric)
     CHECK_EQ(sink_end(s, &e), 0);
     w = an_filter_apply(p, &(struct an_filter){ .time = window }, &e) < 0 ? -1
                                                                          : an_sum_of(&v).weight;
+    CHECK(w >= 0 || strstr(e.msg, "no samples match the filters"));
     profile_free(p);
     return w;
 }
