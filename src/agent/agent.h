@@ -49,6 +49,7 @@ void *agent_next(enum agent_next which);
 /* agent_sample.c, called by the handler: write the sample that the recorder asked of this thread,
  * if it did. */
 void agent_sample(const void *ucontext);
+void agent_sample_start(void); /* before the first */
 void agent_sample_forget_thread(void); /* in a child of fork: the id of the thread changed */
 
 /* agent_signal.c */

@@ -15,6 +15,16 @@ enum { MOST_STACK = 1 << 30 };
 /* 0: unknown.  For handlers that may not make a system call. */
 static __thread uint32_t thread_id;
 
+/* Some containers and emulators refuse the system call of tgt_load. */
+static bool can_load;
+
+void agent_sample_start(void)
+{
+    char here = 0, copy;
+
+    can_load = tgt_load(&copy, (uint64_t)(uintptr_t)&here, 1) == 1;
+}
+
 void agent_sample_forget_thread(void)
 {
     thread_id = (uint32_t)syscall(SYS_gettid);
@@ -93,7 +103,7 @@ static size_t copy_stack(struct agent_sample *s, bool careful)
 
     if (end && end - s->sp < n)
         n = end - s->sp;
-    if (!careful)
+    if (!careful && can_load)
         return tgt_load(s->stack, s->sp, n);
     return end ? tgt_load_within(s->stack, s->sp, n, s->sp, end) : 0;
 }

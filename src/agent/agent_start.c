@@ -161,6 +161,7 @@ static void __attribute__((constructor(102))) start(int argc, char **argv, char 
     agent.memory = map_memory();
     if (!agent.memory)
         return;
+    agent_sample_start();
     tgt_fork_follow(&follow_fork);
     join(0);
 }

@@ -1,7 +1,9 @@
 """Samples taken inside the program: as true as those of perf events, and the program does not notice."""
+import functools
 import json
 import os
 import pathlib
+import platform
 import signal
 import subprocess
 import time
@@ -215,6 +217,15 @@ class Refused(Case):
         text = fathom("report", path).stdout
         self.assertIn("in-process", text)
         self.assertIn("note: sampled from inside the program: a seccomp filter refuses perf_event_open", text)
+
+    def test_stacks_are_complete_if_process_vm_readv_is_refused_too(self):
+        call = {"x86_64": 310, "aarch64": 270}[platform.machine()]
+        path = self.dir / "p.fathom"
+        fathom("record", "-q", "--in-process", "-o", path, "--", workload("deep"), "30000",
+               preexec_fn=functools.partial(refuse_perf_events, call=call))
+        r = Recording(path)
+        r.need_samples(20)
+        self.assertGreater(r.number("quality.complete"), 0.95 * r.number("quality.stacks"))
 
     def test_what_needs_perf_events_is_still_refused(self):
         for options in (["-a", "-d", "1"], ["-p", str(os.getpid())], ["--wall", "--", "true"]):

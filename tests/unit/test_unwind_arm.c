@@ -1,5 +1,4 @@
-/* test_unwind_arm.c - aarch64: the dump of a real program under qemu, and a hand-made signal
- * frame.  SPDX-License-Identifier: Apache-2.0 */
+/* test_unwind_arm.c - aarch64: dumps of real programs under qemu, and a hand-made signal frame.  SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
 #include <elf.h>
@@ -66,7 +65,7 @@ static void check_dump(const struct dump *d, const char *program)
     close(fd);
 }
 
-static void run_under_qemu(const char *name)
+static void run_under_qemu(const char *name, const char *argument)
 {
     const char *program = unw_self_workload(name);
     struct dump d = { .n = 0 };
@@ -76,7 +75,7 @@ static void run_under_qemu(const char *name)
 
     if (!program)
         test_skip("no aarch64 program was built");
-    snprintf(command, sizeof command, "qemu-aarch64 '%s' 2>/dev/null", program);
+    snprintf(command, sizeof command, "qemu-aarch64 '%s' %s 2>/dev/null", program, argument);
     f = popen(command, "r");
     CHECK(f != NULL);
     whole = read_dump(&d, f);
@@ -89,12 +88,22 @@ static void run_under_qemu(const char *name)
 
 TEST(unwind_walk_follows_aarch64_without_frame_pointers)
 {
-    run_under_qemu("unwind-arm");
+    run_under_qemu("unwind-arm", "");
 }
 
 TEST(unwind_walk_follows_aarch64_with_frame_pointers)
 {
-    run_under_qemu("unwind-arm-fp");
+    run_under_qemu("unwind-arm-fp", "");
+}
+
+TEST(unwind_walk_follows_a_sample_of_the_agent_on_aarch64)
+{
+    run_under_qemu("agent-arm", "");
+}
+
+TEST(unwind_walk_follows_a_sample_without_system_calls_on_aarch64)
+{
+    run_under_qemu("agent-arm", "careful");
 }
 
 /* Add a CIE and an FDE for the 0x100 bytes at START. */
