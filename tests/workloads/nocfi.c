@@ -13,8 +13,8 @@
  * build: nocfi-Os-stripped gcc -Os -static -o @OUT@ @IN@ && strip --remove-section .eh_frame @OUT@
  * build: nocfi-stripped gcc -O2 -static -o @OUT@ @IN@ && strip --remove-section .eh_frame @OUT@
  * (Where musl-gcc is not installed, the build creates empty files.)
- * build: nocfi-musl musl-gcc -O2 -static -fno-asynchronous-unwind-tables -o @OUT@ @IN@ || : > @OUT@
- * build: nocfi-musl-stripped musl-gcc -O2 -static -fno-asynchronous-unwind-tables -s -o @OUT@ @IN@ || : > @OUT@
+ * build: nocfi-musl musl-gcc -O2 -static -fno-asynchronous-unwind-tables -o @OUT@ @IN@ 2>/dev/null || : > @OUT@
+ * build: nocfi-musl-stripped musl-gcc -O2 -static -fno-asynchronous-unwind-tables -s -o @OUT@ @IN@ 2>/dev/null || : > @OUT@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdint.h>
