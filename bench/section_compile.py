@@ -9,6 +9,7 @@ from recorders import BUILD, Target, Verdict, cpu_of, has_perf, meta, perf
 
 TITLE = "compile: clang++ -O2"
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+COMMAND = ["clang++", "-std=c++17", "-O2", "-c", "heavy.cc", "-o", "/dev/null"]
 SOURCE = r"""
 #include <algorithm>
 #include <functional>
@@ -48,7 +49,7 @@ def main(fathom):
         folder = pathlib.Path(name)
         (folder / "heavy.cc").write_text(SOURCE)
         mine, theirs, page = folder / "x.fathom", folder / "x.data", folder / "x.html"
-        target = Target(["clang++", "-std=c++17", "-O2", "-c", "heavy.cc", "-o", "/dev/null"], folder, cwd=folder)
+        target = Target(COMMAND, folder, cwd=folder)
         facts = []
         for _ in range(ROUNDS):
             target.under("plain", [])
