@@ -141,7 +141,8 @@ uint64_t col_agent_cpu_ns(const struct col_agent *a)
 
 /* --- records --- */
 
-static struct perf_record *add_record(struct col_agent *a, uint32_t type, const struct col_paced *e)
+static struct perf_record *add_record(struct col_agent *a, uint32_t type,
+                                      const struct col_batch_event *e)
 {
     vec_push(&a->records, ((struct perf_record){
         .type = type, .cpu = -1, .pid = (uint32_t)e->pid, .tid = (uint32_t)e->tid,
@@ -150,7 +151,8 @@ static struct perf_record *add_record(struct col_agent *a, uint32_t type, const 
 }
 
 /* TEXT are lines of a maps file. */
-static void add_mappings(struct col_agent *a, const struct col_paced *e, char *text, size_t n)
+static void add_mappings(struct col_agent *a, const struct col_batch_event *e, char *text,
+                         size_t n)
 {
     for (char *line = text, *end; (end = memchr(line, '\n', (size_t)(text + n - line)));
          line = end + 1) {
@@ -172,7 +174,8 @@ static void add_mappings(struct col_agent *a, const struct col_paced *e, char *t
     }
 }
 
-static void add_sample(struct col_agent *a, const struct col_paced *e, const unsigned char *stack)
+static void add_sample(struct col_agent *a, const struct col_batch_event *e,
+                       const unsigned char *stack)
 {
     struct perf_record *r;
 
@@ -187,42 +190,33 @@ static void add_sample(struct col_agent *a, const struct col_paced *e, const uns
     r->stack = (struct unw_stack){ e->regs.sp, stack, e->n };
 }
 
-static void add_event(struct col_agent *a, const struct col_paced *e)
+static void add_event(struct col_agent *a, const struct col_batch_event *e)
 {
     unsigned char *bytes = a->batch.bytes.data + e->at;
     struct perf_record *r;
 
     switch (e->kind) {
-    case COL_PACED_SAMPLE:
+    case COL_BATCH_SAMPLE:
         add_sample(a, e, bytes);
         break;
-    case COL_PACED_EXEC:
+    case COL_BATCH_EXEC:
         r = add_record(a, PERF_RECORD_COMM, e);
         r->misc = PERF_RECORD_MISC_COMM_EXEC;
         r->text = e->name;
         add_mappings(a, e, (char *)bytes, e->n);
         break;
-    case COL_PACED_FORK:
+    case COL_BATCH_FORK:
         r = add_record(a, PERF_RECORD_FORK, e);
         r->parent_pid = r->parent_tid = (uint32_t)e->parent;
         add_mappings(a, e, (char *)bytes, e->n);
         break;
-    case COL_PACED_MAPS:
+    case COL_BATCH_MAPS:
         add_mappings(a, e, (char *)bytes, e->n);
         break;
-    case COL_PACED_END:
+    case COL_BATCH_END:
         add_record(a, PERF_RECORD_EXIT, e);
         break;
     }
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const struct col_paced *x = a, *y = b;
-
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    return (x->kind > y->kind) - (x->kind < y->kind); /* programs and maps before samples */
 }
 
 /* --- the source --- */
@@ -233,7 +227,7 @@ static void drain(void *with, uint64_t now_ns)
 
     (void)now_ns;
     col_pacer_take(&a->pacer, &a->batch);
-    qsort(a->batch.v.v, a->batch.v.n, sizeof *a->batch.v.v, by_time);
+    col_batch_sort(&a->batch);
     a->records.n = a->at = 0;
     for (size_t i = 0; i < a->batch.v.n; i++)
         add_event(a, &a->batch.v.v[i]);

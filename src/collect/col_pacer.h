@@ -14,34 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "channel/agent_memory.h"
-#include "unwind/unwind.h"
-
-enum col_paced_kind {
-    COL_PACED_EXEC, /* a process started a program; BYTES: its maps */
-    COL_PACED_FORK, /* a process is a copy of its parent */
-    COL_PACED_MAPS, /* its mappings changed; BYTES: its maps; removed ones have no file */
-    COL_PACED_SAMPLE, /* BYTES: the stack from regs.sp */
-    COL_PACED_END,
-};
-
-struct col_paced { /* something that happened */
-    enum col_paced_kind kind;
-    uint64_t time_ns;
-    int64_t pid, tid;
-    int64_t parent;      /* FORK */
-    uint64_t weight;     /* SAMPLE: ns of CPU time */
-    struct unw_regs regs;
-    char name[16];       /* EXEC */
-    size_t at, n;        /* of its bytes in the batch */
-};
-
-struct col_batch { /* what happened since the previous one, in order of discovery */
-    VEC(struct col_paced) v;
-    struct buf bytes;
-};
+#include "collect/col_batch.h"
 
 struct col_paced_process;
 
@@ -75,6 +50,5 @@ void col_pacer_stop(struct col_pacer *p);
 /* Exchange the current batch for the empty one at *B. */
 void col_pacer_take(struct col_pacer *p, struct col_batch *b);
 void col_pacer_release(struct col_pacer *p);
-void col_batch_release(struct col_batch *b);
 
 #endif

@@ -1,0 +1,137 @@
+/* col_adopt.c - see col_adopt.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_adopt.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/col_ask.h"
+#include "collect/col_code.h"
+#include "collect/col_paced.h"
+#include "collect/col_proc.h"
+
+/* The pid of the process with record R, and its maps; 0: it has ended. */
+static int64_t find_pid(struct col_pacer *p, const struct agent_process *r, struct buf *maps)
+{
+    struct col_tids below = { 0 };
+    int64_t found = 0, inner = r->pid;
+
+    if (r->namespace == p->namespace)
+        return col_code_read(inner, p->memory_inode, maps) ? inner : 0;
+    col_proc_descendants(getpid(), &below);
+    for (size_t i = 0; i < below.n && !found; i++) {
+        maps->n = 0;
+        if (col_proc_inner_pid(below.v[i]) == inner &&
+            col_code_read(below.v[i], p->memory_inode, maps))
+            found = below.v[i];
+    }
+    vec_release(&below);
+    return found;
+}
+
+void col_adopt_free(struct col_pacer *p, struct col_paced_process *x)
+{
+    for (size_t i = 0; i < x->thread.n; i++)
+        col_ask_forget(p, x->thread.v[i]);
+    __atomic_store_n(&p->memory->process[x->number].state, AGENT_UNUSED, __ATOMIC_RELEASE);
+    col_paced_free(x);
+}
+
+/* Process PID executed another program: forget the old one, but not the CPU time of its thread. */
+static void replace(struct col_pacer *p, struct col_paced_process *x)
+{
+    for (size_t i = 0; i < p->process.n; i++) {
+        struct col_paced_process *old = p->process.v[i];
+        struct col_paced_thread *was = col_paced_find(old, (int)x->pid), *is;
+
+        if (old->pid != x->pid)
+            continue;
+        is = col_paced_find(x, (int)x->pid);
+        if (was && is)
+            is->cpu_ns = was->cpu_ns;
+        x->cpu_ns = old->cpu_ns;
+        p->process.v[i] = p->process.v[--p->process.n];
+        col_adopt_free(p, old);
+        return;
+    }
+}
+
+/* Tell the main thread of the process in R, which is PID with MAPS. */
+static void tell_of(struct col_pacer *p, const struct agent_process *r, int64_t pid,
+                    const struct buf *maps, uint64_t now)
+{
+    struct col_batch_event *e;
+
+    e = col_batch_add(&p->batch, r->parent ? COL_BATCH_FORK : COL_BATCH_EXEC,
+                      r->start_ns < now ? r->start_ns : now, maps->data, maps->n);
+    e->pid = e->tid = pid;
+    e->parent = col_proc_parent(pid);
+    if (!e->parent)
+        e->parent = r->parent;
+    memcpy(e->name, r->name, sizeof e->name - 1);
+}
+
+static void tell_of_end(struct col_pacer *p, int64_t pid, uint64_t now)
+{
+    struct col_batch_event *e = col_batch_add(&p->batch, COL_BATCH_END, now, NULL, 0);
+
+    e->pid = e->tid = pid;
+}
+
+static void adopt(struct col_pacer *p, uint32_t number, uint64_t now)
+{
+    struct agent_process *r = &p->memory->process[number];
+    struct col_paced_process x = { .number = number, .period_ns = p->period_ns, .maps = r->maps,
+                                   .threads = r->threads, .inner_pid = r->pid }, *copy;
+
+    r->state = AGENT_KNOWN;
+    x.pid = find_pid(p, r, &x.code);
+    if (!x.pid) { /* it has ended */
+        tell_of(p, r, r->pid, &x.code, now);
+        tell_of_end(p, r->pid, now);
+        buf_release(&x.code);
+        __atomic_store_n(&r->state, AGENT_UNUSED, __ATOMIC_RELEASE);
+        return;
+    }
+    copy = mem_alloc(sizeof *copy);
+    *copy = x;
+    col_paced_scan(copy, now);
+    p->cpu_ns += col_paced_cpu(copy);
+    replace(p, copy);
+    vec_push(&p->process, copy);
+    tell_of(p, r, x.pid, &x.code, now);
+}
+
+static int compare_starts(const void *a, const void *b, void *with)
+{
+    const struct agent_process *r = with;
+    const struct agent_process *x = &r[*(const uint32_t *)a], *y = &r[*(const uint32_t *)b];
+
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* In order of time: a process may have been forked and have executed a program since. */
+void col_adopt_new(struct col_pacer *p, uint64_t now)
+{
+    uint32_t n = __atomic_load_n(&p->memory->n_processes, __ATOMIC_ACQUIRE), found = 0;
+    uint32_t at[AGENT_PROCESSES];
+
+    if (n == p->n_seen)
+        return;
+    p->n_seen = n;
+    for (uint32_t i = 0; i < AGENT_PROCESSES; i++)
+        if (__atomic_load_n(&p->memory->process[i].state, __ATOMIC_ACQUIRE) == AGENT_HERE)
+            at[found++] = i;
+    qsort_r(at, found, sizeof *at, compare_starts, p->memory->process);
+    for (uint32_t i = 0; i < found; i++)
+        adopt(p, at[i], now);
+}
+
+void col_adopt_end(struct col_pacer *p, size_t i, uint64_t now)
+{
+    struct col_paced_process *x = p->process.v[i];
+
+    tell_of_end(p, x->pid, now);
+    p->process.v[i] = p->process.v[--p->process.n];
+    col_adopt_free(p, x);
+}

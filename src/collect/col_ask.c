@@ -1,0 +1,157 @@
+/* col_ask.c - see col_ask.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_ask.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "collect/col_code.h"
+
+enum {
+    ANSWER_MS = 1000,    /* after that a thread may block the signal */
+    ABANDONED_MS = 1000, /* a sample that takes longer belongs to a killed thread */
+};
+
+int col_ask_signal(const struct col_pacer *p, const struct col_paced_process *x)
+{
+    uint32_t sig = __atomic_load_n(&p->memory->process[x->number].signal, __ATOMIC_ACQUIRE);
+
+    return sig == SIGURG || sig == SIGWINCH ? (int)sig : 0;
+}
+
+/* --- requests --- */
+
+static bool is_asked(const struct col_pacer *p, const struct col_paced_thread *t)
+{
+    const struct agent_request *r = &p->memory->request[t->request];
+
+    return t->asked_ns && __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == AGENT_ASKED &&
+           r->tid == (uint32_t)t->inner_tid && r->process == t->of->number;
+}
+
+void col_ask_forget(struct col_pacer *p, struct col_paced_thread *t)
+{
+    if (is_asked(p, t))
+        __atomic_store_n(&p->memory->request[t->request].state, AGENT_FREE, __ATOMIC_RELEASE);
+    t->asked_ns = 0;
+}
+
+bool col_ask(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t now)
+{
+    struct agent_request *r;
+    uint32_t i = 0;
+
+    do {
+        if (i == AGENT_PROBES)
+            return false;
+        t->request = ((uint32_t)t->inner_tid + i++) % AGENT_REQUESTS;
+        r = &p->memory->request[t->request];
+    } while (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != AGENT_FREE);
+    r->process = t->of->number;
+    r->tid = (uint32_t)t->inner_tid;
+    t->asked_ns = now;
+    __atomic_store_n(&r->state, AGENT_ASKED, __ATOMIC_RELEASE);
+    if (syscall(SYS_tgkill, t->of->pid, t->tid, sig) == 0)
+        return true;
+    t->silent = errno == EPERM; /* it changed its user */
+    p->silent += t->silent;
+    t->gone = errno == ESRCH;
+    col_ask_forget(p, t);
+    return false;
+}
+
+/* T blocks signal SIG.  A thread may also be silent because it waits for a CPU. */
+static bool is_blocked(const struct col_paced_thread *t, int sig)
+{
+    char path[96], text[4096], *at;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%d/status", t->of->pid, t->tid);
+    if (map_read_text(path, text, sizeof text) < 0 || !(at = strstr(text, "\nSigBlk:")))
+        return false;
+    return strtoull(at + 8, NULL, 16) >> (sig - 1) & 1;
+}
+
+bool col_ask_is_open(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t now)
+{
+    if (t->asked_ns && now - t->asked_ns > ANSWER_MS * (uint64_t)COL_PACED_NS_PER_MS) {
+        if (is_blocked(t, sig)) {
+            t->silent = true;
+            p->silent++;
+            col_ask_forget(p, t);
+        } else {
+            t->asked_ns = now;
+        }
+    }
+    return is_asked(p, t);
+}
+
+/* --- answers --- */
+
+static struct col_paced_thread *thread_of(const struct col_pacer *p, const struct agent_sample *s)
+{
+    for (size_t i = 0; i < p->process.n; i++) {
+        struct col_paced_process *x = p->process.v[i];
+
+        for (size_t k = 0; k < x->thread.n && x->number == s->process; k++)
+            if ((uint32_t)x->thread.v[k]->inner_tid == s->tid)
+                return x->thread.v[k];
+    }
+    return NULL; /* it has ended */
+}
+
+static void take_sample(struct col_pacer *p, const struct agent_sample *s, uint64_t now)
+{
+    struct col_paced_thread *t = thread_of(p, s);
+    uint32_t n = __atomic_load_n(&s->stack_bytes, __ATOMIC_RELAXED), maps = s->maps;
+    uint64_t time_ns = s->time_ns < now ? s->time_ns : now;
+    struct col_batch_event *e;
+
+    if (!t)
+        return;
+    /* A thread that waited for a CPU answers late, and is asked again soon. */
+    if (s->cpu_ns && s->cpu_ns - t->cpu_ns < p->period_ns / 2)
+        return;
+    if (maps != t->of->maps) {
+        t->of->maps = maps;
+        col_code_changed(t->of, &p->batch, time_ns);
+    }
+    e = col_batch_add(&p->batch, COL_BATCH_SAMPLE, time_ns, s->stack,
+                      n < AGENT_STACK ? n : AGENT_STACK);
+    if (!e) {
+        p->lost++;
+        return;
+    }
+    e->pid = t->of->pid;
+    e->tid = t->tid;
+    e->regs = (struct unw_regs){ .pc = s->pc, .sp = s->sp, .fp = s->fp, .lr = s->lr, .bx = s->bx,
+                                 .r10 = s->r10 };
+    e->weight = col_paced_weight(t, s->cpu_ns);
+    p->samples++;
+}
+
+void col_ask_collect(struct col_pacer *p, uint64_t now)
+{
+    struct agent_memory *m = p->memory;
+
+    for (size_t i = 0; i < AGENT_SAMPLES; i++) {
+        uint32_t state = __atomic_load_n(&m->sample_state[i], __ATOMIC_ACQUIRE);
+
+        if (state == AGENT_FREE) {
+            p->sample_ns[i] = 0;
+            continue;
+        }
+        if (state == AGENT_DONE)
+            take_sample(p, &m->sample[i], now);
+        else if (!p->sample_ns[i])
+            p->sample_ns[i] = now;
+        if (state == AGENT_DONE ||
+            now - p->sample_ns[i] > ABANDONED_MS * (uint64_t)COL_PACED_NS_PER_MS)
+            __atomic_store_n(&m->sample_state[i], AGENT_FREE, __ATOMIC_RELEASE);
+    }
+}

@@ -1,0 +1,78 @@
+/* col_code.c - see col_code.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_code.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FIRST_MS = 2, /* read the maps again after this time, */
+    LAST_MS = 1024, /* and each time after twice as long */
+};
+
+bool col_code_read(int64_t pid, uint64_t inode, struct buf *code)
+{
+    char path[64], number[32], *line = NULL;
+    size_t cap = 0;
+    bool found = false;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/maps", pid);
+    snprintf(number, sizeof number, " %" PRIu64 " ", inode);
+    f = fopen(path, "re");
+    while (f && getline(&line, &cap, f) > 0) {
+        const char *prot = strchr(line, ' ');
+
+        if (prot && strlen(prot) > 4 && prot[3] == 'x')
+            buf_add(code, line, strlen(line));
+        else
+            found |= strstr(line, "/memfd:fathom-agent") && strstr(line, number);
+    }
+    free(line);
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* Append to TO the lines of OLD that are not in NEW, without their files. */
+static void add_removed(struct buf *to, struct buf *old, struct buf *new)
+{
+    const char *in = buf_text(new);
+
+    for (char *line = buf_text(old), *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = 0;
+        if (!strstr(in, line))
+            buf_printf(to, "%.*s r-xp 0 00:00 0 \n", (int)strcspn(line, " "), line);
+    }
+}
+
+static void reread(struct col_paced_process *x, struct col_batch *b, uint64_t now)
+{
+    struct buf code = { 0 }, all = { 0 };
+    struct col_batch_event *e;
+
+    col_code_read(x->pid, 0, &code);
+    add_removed(&all, &x->code, &code);
+    buf_add(&all, code.data, code.n);
+    e = col_batch_add(b, COL_BATCH_MAPS, now, all.data, all.n);
+    e->pid = e->tid = x->pid;
+    buf_release(&all);
+    buf_release(&x->code);
+    x->code = code;
+    x->maps_ns = x->maps_rest_ns < LAST_MS * (uint64_t)COL_PACED_NS_PER_MS ? now + x->maps_rest_ns
+                                                                           : 0;
+    x->maps_rest_ns *= 2;
+}
+
+void col_code_changed(struct col_paced_process *x, struct col_batch *b, uint64_t now)
+{
+    x->maps_rest_ns = FIRST_MS * (uint64_t)COL_PACED_NS_PER_MS;
+    reread(x, b, now);
+}
+
+void col_code_look(struct col_paced_process *x, struct col_batch *b, uint64_t now)
+{
+    if (x->maps_ns && now >= x->maps_ns)
+        reread(x, b, now);
+}

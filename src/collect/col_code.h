@@ -1,0 +1,21 @@
+/* col_code.h - the mappings with code of a paced process, read again when they may have changed.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_COLLECT_COL_CODE_H
+#define FATHOM_COLLECT_COL_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collect/col_batch.h"
+#include "collect/col_paced.h"
+
+/* Append the lines of PID's maps with code.  Returns whether the memory of the agents, with INODE,
+ * is among all lines. */
+bool col_code_read(int64_t pid, uint64_t inode, struct buf *code);
+/* A library may have taken the place of one that was unloaded: read X's maps now, a sample of NOW
+ * needs them, and several times later. */
+void col_code_changed(struct col_paced_process *x, struct col_batch *b, uint64_t now);
+/* Read them again if it is time. */
+void col_code_look(struct col_paced_process *x, struct col_batch *b, uint64_t now);
+
+#endif

@@ -1,0 +1,179 @@
+/* col_paced.c - see col_paced.h.  SPDX-License-Identifier: Apache-2.0 */
+#include "collect/col_paced.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "collect/col_proc.h"
+
+enum {
+    MOST_PERIODS = 4, /* of weight in a sample, but at least MOST_MS */
+    MOST_MS = 20,
+    SCAN_MS = 250, /* between complete looks at a process */
+};
+
+/* --- threads --- */
+
+static void free_thread(struct col_paced_thread *t)
+{
+    if (t->state >= 0)
+        close(t->state);
+    free(t);
+}
+
+static int open_state(int64_t pid, int tid, const char *file)
+{
+    char path[96];
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%d/%s", pid, tid, file);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+enum col_paced_state col_paced_state(struct col_paced_thread *t)
+{
+    char text[512];
+    ssize_t n = pread(t->state, text, sizeof text - 1, 0);
+    const char *end;
+
+    if (n < 0 && t->has_syscall && (errno == EPERM || errno == EACCES)) {
+        int stat = open_state(t->of->pid, t->tid, "stat"); /* it changed its user */
+
+        if (stat < 0)
+            return COL_PACED_ENDED;
+        close(t->state);
+        t->state = stat;
+        t->has_syscall = false;
+        n = pread(t->state, text, sizeof text - 1, 0);
+    }
+    if (n <= 0)
+        return COL_PACED_ENDED;
+    text[n] = 0;
+    if (t->has_syscall)
+        return text[0] == 'r' ? COL_PACED_RUNS : COL_PACED_WAITS; /* "running" */
+    end = strrchr(text, ')');
+    if (!end || end[1] != ' ' || end[2] == 'Z' || end[2] == 'X')
+        return COL_PACED_ENDED;
+    return end[2] == 'R' ? COL_PACED_RUNS : COL_PACED_WAITS;
+}
+
+uint64_t col_paced_weight(struct col_paced_thread *t, uint64_t cpu_ns)
+{
+    uint64_t most = MOST_PERIODS * t->of->period_ns, weight;
+
+    if (most < MOST_MS * (uint64_t)COL_PACED_NS_PER_MS)
+        most = MOST_MS * (uint64_t)COL_PACED_NS_PER_MS;
+    if (!cpu_ns) /* a careful agent cannot ask for it */
+        return t->of->period_ns;
+    weight = cpu_ns > t->cpu_ns ? cpu_ns - t->cpu_ns : 0;
+    t->cpu_ns = cpu_ns;
+    return weight < most ? weight : most;
+}
+
+struct col_paced_thread *col_paced_find(const struct col_paced_process *x, int tid)
+{
+    for (size_t i = 0; i < x->thread.n; i++)
+        if (x->thread.v[i]->tid == tid)
+            return x->thread.v[i];
+    return NULL;
+}
+
+static void add_thread(struct col_paced_process *x, int tid)
+{
+    struct col_paced_thread t = { .tid = tid, .of = x, .rest_ns = x->period_ns,
+                                  .has_syscall = true };
+    struct col_paced_thread *copy;
+
+    t.state = open_state(x->pid, tid, "syscall");
+    if (t.state < 0) {
+        t.has_syscall = false;
+        t.state = open_state(x->pid, tid, "stat");
+    }
+    if (t.state < 0)
+        return;
+    t.inner_tid = x->inner_pid == x->pid ? tid : (int)col_proc_inner_pid(tid);
+    copy = mem_alloc(sizeof *copy);
+    *copy = t;
+    vec_push(&x->thread, copy);
+}
+
+void col_paced_drop_gone(struct col_paced_process *x)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < x->thread.n; i++)
+        if (x->thread.v[i]->gone)
+            free_thread(x->thread.v[i]);
+        else
+            x->thread.v[n++] = x->thread.v[i];
+    x->thread.n = n;
+}
+
+/* --- processes --- */
+
+static uint64_t cpu_time_of(int64_t pid)
+{
+    struct timespec t;
+    clockid_t clock = (clockid_t)(~(uint64_t)pid << 3 | 2); /* CPU time of all its threads */
+
+    if (clock_gettime(clock, &t) < 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t col_paced_cpu(struct col_paced_process *x)
+{
+    uint64_t now = cpu_time_of(x->pid), before = x->cpu_ns;
+
+    if (now <= before)
+        return 0;
+    x->cpu_ns = now;
+    return now - before;
+}
+
+static void read_status(struct col_paced_process *x)
+{
+    char path[64], text[4096], *at;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/status", x->pid);
+    if (map_read_text(path, text, sizeof text) < 0)
+        return;
+    at = strstr(text, "\nTracerPid:");
+    x->is_traced = at && strtol(at + 11, NULL, 10) != 0;
+}
+
+void col_paced_scan(struct col_paced_process *x, uint64_t now)
+{
+    struct col_tids tids = { 0 };
+
+    x->scan_ns = now + SCAN_MS * (uint64_t)COL_PACED_NS_PER_MS;
+    col_proc_threads(x->pid, &tids);
+    for (size_t i = 0; i < tids.n; i++)
+        if (!col_paced_find(x, tids.v[i]))
+            add_thread(x, tids.v[i]);
+    vec_release(&tids);
+    read_status(x);
+}
+
+bool col_paced_has_ended(const struct col_paced_process *x)
+{
+    for (size_t i = 0; i < x->thread.n; i++)
+        if (col_paced_state(x->thread.v[i]) != COL_PACED_ENDED)
+            return false;
+    return true;
+}
+
+void col_paced_free(struct col_paced_process *x)
+{
+    for (size_t i = 0; i < x->thread.n; i++)
+        free_thread(x->thread.v[i]);
+    vec_release(&x->thread);
+    buf_release(&x->code);
+    free(x);
+}

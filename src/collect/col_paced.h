@@ -1,0 +1,59 @@
+/* col_paced.h - the processes that col_pacer samples, and their threads.
+ *
+ * Only the pacing thread uses them.  Their facts come from /proc; how a thread is sampled is no
+ * concern of this file.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef FATHOM_COLLECT_COL_PACED_H
+#define FATHOM_COLLECT_COL_PACED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+enum { COL_PACED_NS_PER_MS = 1000000 };
+
+struct col_paced_process;
+
+struct col_paced_thread {
+    int tid, inner_tid;  /* as we see it, and as it sees itself */
+    int state;           /* its file "syscall" or "stat" in /proc */
+    bool has_syscall;
+    bool gone, silent;
+    uint64_t cpu_ns;     /* at its last sample */
+    uint64_t look_ns, rest_ns;
+    uint64_t asked_ns;   /* 0: no request */
+    uint32_t request;    /* its number */
+    struct col_paced_process *of;
+};
+
+struct col_paced_process {
+    uint32_t number; /* in the memory of the agents */
+    int64_t pid, inner_pid;
+    uint64_t period_ns;
+    uint32_t threads, maps; /* those of the memory when last looked at */
+    uint64_t scan_ns;
+    bool is_traced;
+    uint64_t cpu_ns, unexplained_ns;
+    struct buf code; /* lines of its maps with code, as last read */
+    uint64_t maps_ns, maps_rest_ns; /* when to read them again, 0: not; after that */
+    VEC(struct col_paced_thread *) thread;
+};
+
+/* Find new threads, whether the process is traced, and when to scan again. */
+void col_paced_scan(struct col_paced_process *x, uint64_t now);
+/* CPU time that the process has used since the last call. */
+uint64_t col_paced_cpu(struct col_paced_process *x);
+bool col_paced_has_ended(const struct col_paced_process *x);
+struct col_paced_thread *col_paced_find(const struct col_paced_process *x, int tid);
+/* Release the threads that are gone. */
+void col_paced_drop_gone(struct col_paced_process *x);
+void col_paced_free(struct col_paced_process *x);
+
+enum col_paced_state { COL_PACED_ENDED, COL_PACED_WAITS, COL_PACED_RUNS };
+enum col_paced_state col_paced_state(struct col_paced_thread *t);
+/* The weight of a sample of T at CPU_NS: the CPU time since the last one, but at most a few
+ * periods.  CPU_NS 0: it is unknown, and the weight is one period. */
+uint64_t col_paced_weight(struct col_paced_thread *t, uint64_t cpu_ns);
+
+#endif
