@@ -15,7 +15,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 WAKE = [BUILD / "bench" / "bench-wake", "999", "2"]
 DEEP = [str(BUILD / "workloads" / "deep"), "150000"]
 POOL = [str(BUILD / "workloads" / "pool")]
-POOL_MS = "3000"
+POOL_MS = "6000"
 ONE_CPU = ["taskset", "-c", "0"]
 
 

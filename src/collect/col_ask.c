@@ -95,13 +95,9 @@ bool col_ask_is_open(struct col_pacer *p, struct col_paced_thread *t, int sig, u
 
 static struct col_paced_thread *thread_of(const struct col_pacer *p, const struct agent_sample *s)
 {
-    for (size_t i = 0; i < p->process.n; i++) {
-        struct col_paced_process *x = p->process.v[i];
-
-        for (size_t k = 0; k < x->thread.n && x->number == s->process; k++)
-            if ((uint32_t)x->thread.v[k]->inner_tid == s->tid)
-                return x->thread.v[k];
-    }
+    for (size_t i = 0; i < p->process.n; i++)
+        if (p->process.v[i]->number == s->process)
+            return col_paced_find_inner(p->process.v[i], (int)s->tid);
     return NULL; /* it has ended */
 }
 

@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/search.h"
 #include "collect/col_proc.h"
 
 enum {
     MOST_PERIODS = 4, /* of weight in a sample, but at least MOST_MS */
     MOST_MS = 20,
-    SCAN_MS = 250, /* between complete looks at a process */
+    SCAN_MS = 250,       /* between complete looks at a process, */
+    SCAN_EACH_MS = 1,    /* and for each of its threads */
 };
 
 /* --- threads --- */
@@ -78,10 +80,26 @@ uint64_t col_paced_weight(struct col_paced_thread *t, uint64_t cpu_ns)
 
 struct col_paced_thread *col_paced_find(const struct col_paced_process *x, int tid)
 {
+    size_t at = search(0, x->thread.n, i, x->thread.v[i]->tid < tid);
+
+    return at < x->thread.n && x->thread.v[at]->tid == tid ? x->thread.v[at] : NULL;
+}
+
+struct col_paced_thread *col_paced_find_inner(const struct col_paced_process *x, int inner_tid)
+{
+    if (x->inner_pid == x->pid)
+        return col_paced_find(x, inner_tid);
     for (size_t i = 0; i < x->thread.n; i++)
-        if (x->thread.v[i]->tid == tid)
+        if (x->thread.v[i]->inner_tid == inner_tid)
             return x->thread.v[i];
     return NULL;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+    const struct col_paced_thread *const *x = a, *const *y = b;
+
+    return ((*x)->tid > (*y)->tid) - ((*x)->tid < (*y)->tid);
 }
 
 static void add_thread(struct col_paced_process *x, int tid)
@@ -151,13 +169,21 @@ static void read_status(struct col_paced_process *x)
 void col_paced_scan(struct col_paced_process *x, uint64_t now)
 {
     struct col_tids tids = { 0 };
+    size_t known = x->thread.n;
 
-    x->scan_ns = now + SCAN_MS * (uint64_t)COL_PACED_NS_PER_MS;
+    x->scan_ns = now + (SCAN_MS + x->thread.n * SCAN_EACH_MS) * (uint64_t)COL_PACED_NS_PER_MS;
     col_proc_threads(x->pid, &tids);
-    for (size_t i = 0; i < tids.n; i++)
-        if (!col_paced_find(x, tids.v[i]))
+    for (size_t i = 0, n = known; i < tids.n; i++) {
+        size_t at = search(0, n, k, x->thread.v[k]->tid < tids.v[i]);
+
+        if (at == n || x->thread.v[at]->tid != tids.v[i])
             add_thread(x, tids.v[i]);
+    }
     vec_release(&tids);
+    if (x->thread.n > known) {
+        qsort(x->thread.v, x->thread.n, sizeof *x->thread.v, by_tid);
+        x->all_ns = 0;
+    }
     read_status(x);
 }
 
@@ -174,6 +200,7 @@ void col_paced_free(struct col_paced_process *x)
     for (size_t i = 0; i < x->thread.n; i++)
         free_thread(x->thread.v[i]);
     vec_release(&x->thread);
+    vec_release(&x->awake);
     buf_release(&x->code);
     free(x);
 }

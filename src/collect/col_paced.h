@@ -34,10 +34,13 @@ struct col_paced_process {
     uint32_t threads, maps; /* those of the memory when last looked at */
     uint64_t scan_ns;
     bool is_traced;
-    uint64_t cpu_ns, unexplained_ns;
+    uint64_t cpu_ns, counted_ns; /* CPU time, and when it was read */
+    uint64_t looked_ns, explained_ns, unexplained_ns;
     struct buf code; /* lines of its maps with code, as last read */
     uint64_t maps_ns, maps_rest_ns; /* when to read them again, 0: not; after that */
-    VEC(struct col_paced_thread *) thread;
+    VEC(struct col_paced_thread *) thread; /* in order of tid */
+    VEC(struct col_paced_thread *) awake;  /* those that do not rest */
+    uint64_t all_ns; /* when to look at those that rest too */
 };
 
 /* Find new threads, whether the process is traced, and when to scan again. */
@@ -46,6 +49,7 @@ void col_paced_scan(struct col_paced_process *x, uint64_t now);
 uint64_t col_paced_cpu(struct col_paced_process *x);
 bool col_paced_has_ended(const struct col_paced_process *x);
 struct col_paced_thread *col_paced_find(const struct col_paced_process *x, int tid);
+struct col_paced_thread *col_paced_find_inner(const struct col_paced_process *x, int inner_tid);
 /* Release the threads that are gone. */
 void col_paced_drop_gone(struct col_paced_process *x);
 void col_paced_free(struct col_paced_process *x);

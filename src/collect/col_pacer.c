@@ -19,8 +19,11 @@
 
 enum {
     SLICE_NS = 100000,
-    REST_MS = 64,            /* between looks at a thread that waits */
-    EXPLAIN_MS = 4,          /* CPU time that the running threads may leave unexplained */
+    REST_MS = 2048,          /* between looks at a thread that waits */
+    AWAKE_MS = 16,           /* a thread that waits for longer rests: it is not seen each time */
+    EXPLAIN_MS = 4,          /* CPU time that the running threads may leave unexplained, */
+    EXPLAIN_NS = 20000,      /* and for each thread: many times what a look at it costs */
+    COUNT_NS = 100000,       /* between reads of that CPU time, for each thread */
 };
 
 /* --- looking --- */
@@ -36,7 +39,7 @@ static bool look(struct col_pacer *p, struct col_paced_thread *t, int sig, uint6
         return false;
     state = col_paced_state(t);
     t->gone = state == COL_PACED_ENDED;
-    t->rest_ns = state == COL_PACED_RUNS ? p->period_ns : 2 * t->rest_ns;
+    t->rest_ns = state == COL_PACED_RUNS ? p->period_ns : 4 * t->rest_ns;
     if (t->rest_ns > REST_MS * (uint64_t)COL_PACED_NS_PER_MS)
         t->rest_ns = REST_MS * (uint64_t)COL_PACED_NS_PER_MS;
     t->look_ns = state == COL_PACED_RUNS ? 0 : now + t->rest_ns / 2;
@@ -48,7 +51,12 @@ static void wake(struct col_paced_process *x)
 {
     for (size_t i = 0; i < x->thread.n; i++)
         x->thread.v[i]->look_ns = 0;
-    x->unexplained_ns = 0;
+    x->unexplained_ns = x->all_ns = 0;
+}
+
+static bool rests(const struct col_paced_thread *t)
+{
+    return t->silent || t->rest_ns > AWAKE_MS * (uint64_t)COL_PACED_NS_PER_MS;
 }
 
 static void drop_gone(struct col_pacer *p, struct col_paced_process *x)
@@ -67,34 +75,62 @@ static void scan(struct col_pacer *p, struct col_paced_process *x, uint64_t now)
         return;
     x->threads = threads;
     col_paced_scan(x, now);
-    p->cpu_ns += col_paced_cpu(x);
+}
+
+/* Look at the threads that do not rest, and from time to time at all.  Returns how many run. */
+static size_t look_at_threads(struct col_pacer *p, struct col_paced_process *x, int sig,
+                              uint64_t now)
+{
+    bool all = now >= x->all_ns, any_gone = false;
+    struct col_paced_thread **v = all ? x->thread.v : x->awake.v;
+    size_t n = all ? x->thread.n : x->awake.n, running = 0;
+
+    if (all)
+        x->all_ns = now + AWAKE_MS * (uint64_t)COL_PACED_NS_PER_MS;
+    x->awake.n = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct col_paced_thread *t = v[i];
+
+        running += look(p, t, sig, now);
+        any_gone |= t->gone;
+        if (!t->gone && !rests(t))
+            vec_push(&x->awake, t); /* V may be the same array: N is at most I */
+    }
+    if (any_gone)
+        drop_gone(p, x);
+    return running;
+}
+
+/* Threads that run explain the CPU time since it was last read; more of it means that others ran.
+ * Reading it takes longer the more threads there are. */
+static void explain(struct col_pacer *p, struct col_paced_process *x, size_t running, uint64_t now)
+{
+    uint64_t used, most = EXPLAIN_MS * (uint64_t)COL_PACED_NS_PER_MS;
+
+    x->explained_ns += running * (now - x->looked_ns);
+    x->looked_ns = now;
+    if (now < x->counted_ns + x->thread.n * COUNT_NS)
+        return;
+    used = col_paced_cpu(x);
+    p->cpu_ns += used;
+    x->unexplained_ns += used > x->explained_ns ? used - x->explained_ns : 0;
+    x->explained_ns = 0;
+    x->counted_ns = now;
+    if (most < x->thread.n * EXPLAIN_NS)
+        most = x->thread.n * EXPLAIN_NS;
+    if (x->unexplained_ns > most)
+        wake(x);
 }
 
 static void look_at(struct col_pacer *p, struct col_paced_process *x, uint64_t now)
 {
     int sig = col_ask_signal(p, x);
-    uint64_t before = x->cpu_ns, used, explained;
-    size_t running = 0;
-    bool any_gone = false;
 
     col_code_look(x, &p->batch, now);
     scan(p, x, now);
     if (!sig || x->is_traced)
         return;
-    for (size_t i = 0; i < x->thread.n; i++) {
-        running += look(p, x->thread.v[i], sig, now);
-        any_gone |= x->thread.v[i]->gone;
-    }
-    if (any_gone)
-        drop_gone(p, x);
-    if (x->thread.n == running)
-        return;
-    p->cpu_ns += col_paced_cpu(x);
-    used = x->cpu_ns - before;
-    explained = running * p->period_ns;
-    x->unexplained_ns += used > explained ? used - explained : 0;
-    if (x->unexplained_ns > EXPLAIN_MS * (uint64_t)COL_PACED_NS_PER_MS)
-        wake(x);
+    explain(p, x, look_at_threads(p, x, sig, now), now);
 }
 
 static void tick(struct col_pacer *p)
