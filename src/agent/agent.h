@@ -50,6 +50,9 @@ void *agent_next(enum agent_next which);
  * if it did. */
 void agent_sample(const void *ucontext);
 void agent_sample_start(void); /* before the first */
+/* For the handler: copy N bytes in front of the interrupted instruction, which may lie at the start
+ * of the mapped code.  Returns whether they could be read. */
+bool agent_sample_read(void *to, uint64_t from, size_t n);
 void agent_sample_forget_thread(void); /* in a child of fork: the id of the thread changed */
 
 /* agent_signal.c */

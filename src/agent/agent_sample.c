@@ -1,6 +1,7 @@
 /* agent_sample.c - one sample, in the signal handler of the sampled thread: registers, a copy of
  * the stack, and the CPU time of the thread.  The recorder unwinds.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -9,8 +10,15 @@
 #include "agent/agent.h"
 #include "target/tgt_load.h"
 
-/* The largest distance from the end of a stack at which its thread is believed to be on it. */
-enum { MOST_STACK = 1 << 30 };
+enum {
+    PAGE = 4096,             /* the smallest */
+    BELOW_MAIN = 128 << 20,  /* the kernel maps nothing else so close below the first stack */
+    UNLIMITED_STACK = 2 << 20, /* of a thread, if RLIMIT_STACK has no limit */
+};
+
+/* The size of a thread's stack that does not ask for another. */
+static uint64_t thread_stack;
+static const void *first_thread; /* its thread pointer */
 
 /* 0: unknown.  For handlers that may not make a system call. */
 static __thread uint32_t thread_id;
@@ -20,8 +28,13 @@ static bool can_load;
 
 void agent_sample_start(void)
 {
+    uint64_t limit[2]; /* now, and at most */
     char here = 0, copy;
 
+    first_thread = __builtin_thread_pointer();
+    thread_stack = syscall(SYS_prlimit64, 0, RLIMIT_STACK, NULL, limit) == 0 && ~limit[0]
+                       ? limit[0]
+                       : UNLIMITED_STACK;
     can_load = tgt_load(&copy, (uint64_t)(uintptr_t)&here, 1) == 1;
 }
 
@@ -87,14 +100,31 @@ static void take_registers(struct agent_sample *s, const ucontext_t *u)
 }
 
 /* Where the stack with SP ends.  libc puts the thread's own data, at the thread pointer, behind its
- * stack.  0: unknown, as on the stack of a fiber. */
+ * stack.  0: unknown, as on the stack of a fiber, which may end anywhere. */
 static uint64_t end_of_stack(uint64_t sp)
 {
-    uint64_t data = (uint64_t)(uintptr_t)__builtin_thread_pointer();
+    const void *self = __builtin_thread_pointer();
+    uint64_t end = self == first_thread ? agent.stack_end : (uint64_t)(uintptr_t)self;
+    uint64_t most = self == first_thread ? BELOW_MAIN : thread_stack;
 
-    if (sp < agent.stack_end && agent.stack_end - sp < MOST_STACK)
-        return agent.stack_end;
-    return sp < data && data - sp < MOST_STACK ? data : 0;
+    return sp < end && end - sp < most ? end : 0;
+}
+
+static size_t load(void *to, uint64_t from, size_t n)
+{
+    return can_load ? tgt_load(to, from, n) : tgt_load_probed(to, from, n);
+}
+
+static bool is_careful(void)
+{
+    return agent_process() && __atomic_load_n(&agent_process()->careful, __ATOMIC_RELAXED);
+}
+
+bool agent_sample_read(void *to, uint64_t from, size_t n)
+{
+    if (is_careful())
+        return PAGE - from % PAGE > n && tgt_load_within(to, from, n, from, from + n) == n;
+    return load(to, from, n) == n;
 }
 
 static size_t copy_stack(struct agent_sample *s, bool careful)
@@ -103,15 +133,15 @@ static size_t copy_stack(struct agent_sample *s, bool careful)
 
     if (end && end - s->sp < n)
         n = end - s->sp;
-    if (!careful && can_load)
-        return tgt_load(s->stack, s->sp, n);
-    return end ? tgt_load_within(s->stack, s->sp, n, s->sp, end) : 0;
+    if (careful)
+        return end ? tgt_load_within(s->stack, s->sp, n, s->sp, end) : 0;
+    return load(s->stack, s->sp, n);
 }
 
 void agent_sample(const void *ucontext)
 {
     struct agent_process *p = agent_process();
-    bool careful = p && __atomic_load_n(&p->careful, __ATOMIC_RELAXED);
+    bool careful = is_careful();
     struct agent_memory *m = agent.memory;
     struct agent_sample *s;
     uint32_t *state;

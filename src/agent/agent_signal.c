@@ -40,14 +40,17 @@ static __thread uint64_t mask_then; /* the real mask when that was noted */
 static bool interrupts_call(const ucontext_t *u)
 {
 #if defined(__aarch64__)
-    const uint32_t *code = (const uint32_t *)(uintptr_t)u->uc_mcontext.pc;
-
-    return u->uc_mcontext.regs[0] == (uint64_t)-EINTR && code[-1] == 0xd4000001u; /* svc #0 */
+    static const unsigned char call[] = { 0x01, 0x00, 0x00, 0xd4 }; /* svc #0 */
+    uint64_t pc = u->uc_mcontext.pc, result = u->uc_mcontext.regs[0];
 #else
-    const unsigned char *code = (const unsigned char *)(uintptr_t)u->uc_mcontext.gregs[REG_RIP];
-
-    return u->uc_mcontext.gregs[REG_RAX] == -EINTR && code[-2] == 0x0f && code[-1] == 0x05;
+    static const unsigned char call[] = { 0x0f, 0x05 }; /* syscall */
+    uint64_t pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+    uint64_t result = (uint64_t)u->uc_mcontext.gregs[REG_RAX];
 #endif
+    unsigned char code[sizeof call];
+
+    return result == (uint64_t)-EINTR && agent_sample_read(code, pc - sizeof code, sizeof code) &&
+           memcmp(code, call, sizeof call) == 0;
 }
 
 static bool is_handler(const struct sigaction *a)

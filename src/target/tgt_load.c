@@ -1,6 +1,8 @@
 /* tgt_load.c - see tgt_load.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "target/tgt_load.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -65,5 +67,33 @@ tgt_load_within(void *to, uint64_t from, size_t n, uint64_t low, uint64_t high)
     }
     for (; done < n; done++)
         out[done] = p[done];
+    return done;
+}
+
+/* rt_sigprocmask reads the mask before it rejects the first argument. */
+static bool can_read(uint64_t at)
+{
+    uint64_t word = at / sizeof word * sizeof word;
+
+    if (!word) /* NULL: no mask to read */
+        return false;
+    return syscall(SYS_rt_sigprocmask, -1, (void *)(uintptr_t)word, NULL, sizeof word) == 0 ||
+           errno != EFAULT;
+}
+
+size_t tgt_load_probed(void *to, uint64_t from, size_t n)
+{
+    size_t done = 0;
+    TGT_KEEP_ERRNO();
+
+    if (n > UINT64_MAX - from)
+        n = UINT64_MAX - from;
+    while (done < n && can_read(from + done)) {
+        uint64_t at = from + done;
+        size_t room = STEP - at % STEP, left = n - done;
+
+        done += tgt_load_within((unsigned char *)to + done, at, left, at,
+                                at + (room < left ? room : left));
+    }
     return done;
 }

@@ -15,4 +15,8 @@ size_t tgt_load(void *to, uint64_t from, size_t n);
  * [LOW, HIGH), which must be mapped. */
 size_t tgt_load_within(void *to, uint64_t from, size_t n, uint64_t low, uint64_t high);
 
+/* tgt_load where the kernel refuses process_vm_readv.  Asks it for each page whether that can be
+ * read, so nobody may unmap it in the meantime: for a stack of the calling thread. */
+size_t tgt_load_probed(void *to, uint64_t from, size_t n);
+
 #endif

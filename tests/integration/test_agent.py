@@ -14,6 +14,8 @@ from recording import Recording
 from support import (BUILD, FATHOM, Case, built, fathom, need_seccomp, refuse_perf_events, report, rounds, run,
                      workload)
 
+PROCESS_VM_READV = {"x86_64": 310, "aarch64": 270}[platform.machine()]
+
 
 class Inside(test_truth.Truth):
     """The programs with a known profile, without perf events."""
@@ -91,6 +93,17 @@ class Unnoticed(Case):
 
     def test_a_descriptor_for_signals_receives_those_of_the_program(self):
         self.compare("signalfd")
+
+    def test_code_at_the_edge_of_mapped_memory_is_sampled(self):
+        self.compare("edge")
+
+    def test_a_fiber_is_sampled(self):
+        r = self.compare("fiber")
+        self.assertGreater(r.share_with("on_fiber"), 50)
+
+    def test_a_fiber_of_a_program_with_a_filter_is_left_alone(self):
+        need_seccomp()
+        self.compare("fiber", "filter")
 
     def test_shells_of_the_program_see_what_they_saw(self):
         self.compare("commands")
@@ -219,13 +232,19 @@ class Refused(Case):
         self.assertIn("note: sampled from inside the program: a seccomp filter refuses perf_event_open", text)
 
     def test_stacks_are_complete_if_process_vm_readv_is_refused_too(self):
-        call = {"x86_64": 310, "aarch64": 270}[platform.machine()]
         path = self.dir / "p.fathom"
         fathom("record", "-q", "--in-process", "-o", path, "--", workload("deep"), "30000",
-               preexec_fn=functools.partial(refuse_perf_events, call=call))
+               preexec_fn=functools.partial(refuse_perf_events, call=PROCESS_VM_READV))
         r = Recording(path)
         r.need_samples(20)
         self.assertGreater(r.number("quality.complete"), 0.95 * r.number("quality.stacks"))
+
+    def test_stacks_end_with_mapped_memory_if_process_vm_readv_is_refused_too(self):
+        path = self.dir / "p.fathom"
+        for randomize in ([], ["setarch", "-R"]):
+            fathom("record", "-q", "--in-process", "-o", path, "--", *randomize, workload("unnoticed"), "fiber",
+                   preexec_fn=functools.partial(refuse_perf_events, call=PROCESS_VM_READV))
+            self.assertGreater(Recording(path).share_with("on_fiber"), 50)
 
     def test_what_needs_perf_events_is_still_refused(self):
         for options in (["-a", "-d", "1"], ["-p", str(os.getpid())], ["--wall", "--", "true"]):

@@ -458,6 +458,25 @@ TEST(load_copies_more_than_one_call_can)
     free(out);
 }
 
+TEST(load_by_page_stops_at_the_first_page_that_cannot_be_read)
+{
+    unsigned char *p = pages_with_a_hole(4, 2), out[3 * TGT_PAGE];
+    uint64_t at = (uint64_t)(uintptr_t)p;
+
+    errno = EBUSY;
+    memset(out, 0xee, sizeof out);
+    CHECK_EQ(tgt_load_probed(out, at + 101, sizeof out), 2 * TGT_PAGE - 101);
+    CHECK(!memcmp(out, p + 101, 2 * TGT_PAGE - 101));
+    CHECK_EQ(out[2 * TGT_PAGE - 101], 0xee);
+    CHECK_EQ(tgt_load_probed(out, at + 2 * TGT_PAGE, 8), 0);
+    CHECK_EQ(tgt_load_probed(out, 0, 8), 0);
+    CHECK_EQ(tgt_load_probed(out, UINT64_MAX - 3, 8), 0);
+    CHECK_EQ(tgt_load_probed(out, at + 10, 20), 20);
+    CHECK_EQ(tgt_load_probed(out, at + TGT_PAGE - 10, 20), 20);
+    CHECK(!memcmp(out, p + TGT_PAGE - 10, 20));
+    CHECK_EQ(errno, EBUSY);
+}
+
 TEST(load_within_bounds_never_leaves_them)
 {
     unsigned char *p = pages_with_a_hole(2, 1), out[200];

@@ -7,25 +7,36 @@
  *     ignored        ignore SIGURG, block it, and execute `state`
  *     signalfd       receive SIGURG through a descriptor
  *     commands       system, popen and an exec with an empty environment
+ *     edge           copy with code in front of which no memory is mapped
+ *     fiber [filter] work on a stack of its own, in front of which no memory is mapped, also with a
+ *                    filter of system calls, and in threads
  *     work MS        use MS ms of CPU time
  * build: unnoticed gcc -O2 -g -pthread -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
+
+enum { GAP = 16384 };
 
 extern char **environ;
 static volatile uint64_t keep;
@@ -250,6 +261,98 @@ static int commands(const char *self)
     return 5;
 }
 
+/* SIZE bytes between inaccessible pages. */
+static char *alone(size_t size)
+{
+    char *p = mmap(NULL, size + 2 * GAP, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED || mprotect(p + GAP, size, PROT_READ | PROT_WRITE) < 0)
+        exit(1);
+    return p + GAP;
+}
+
+static void set_filter(void)
+{
+    struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog filter = { 1, &allow };
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
+        exit(1);
+}
+
+#if defined(__x86_64__)
+/* Samples hit the start of the code, while a register has the value of a system call that was
+ * interrupted. */
+static int edge(void)
+{
+    static char from[1 << 20], to[1 << 20];
+    static const unsigned char copy[] = { 0xf3, 0xa4, 0xc3 }; /* rep movsb; ret */
+    char *code = alone(GAP);
+    struct timespec t;
+
+    memcpy(code, copy, sizeof copy);
+    if (mprotect(code, GAP, PROT_READ | PROT_EXEC) < 0)
+        return 1;
+    do {
+        const char *s = from;
+        char *d = to;
+        long n = sizeof from;
+
+        __asm__ volatile("call *%3"
+                         : "+D"(d), "+S"(s), "+c"(n)
+                         : "r"(code), "a"(-(long)EINTR)
+                         : "memory");
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    } while (t.tv_sec == 0 && t.tv_nsec < 200000000);
+    puts("copied");
+    return 0;
+}
+#else
+static int edge(void)
+{
+    puts("copied");
+    return 0;
+}
+#endif
+
+static void on_fiber(void)
+{
+    work(100);
+    keep++; /* no tail call */
+}
+
+static void *fiber_thread(void *unused)
+{
+    static __thread ucontext_t here, fiber;
+
+    work(20);
+    getcontext(&fiber);
+    fiber.uc_stack.ss_sp = alone(4 * GAP);
+    fiber.uc_stack.ss_size = 4 * GAP;
+    fiber.uc_link = &here;
+    makecontext(&fiber, on_fiber, 0);
+    swapcontext(&here, &fiber);
+    return unused;
+}
+
+static int fibers(bool filter)
+{
+    pthread_t thread[2];
+
+    work(30); /* the agent learns the id of this thread */
+    if (filter)
+        set_filter();
+    fiber_thread(NULL);
+    for (int i = 0; i < 2; i++)
+        if (pthread_create(&thread[i], NULL, fiber_thread, NULL) != 0)
+            return 1;
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    puts("worked");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -269,6 +372,10 @@ int main(int argc, char **argv)
         return from_descriptor();
     if (strcmp(mode, "commands") == 0)
         return commands(argv[0]);
+    if (strcmp(mode, "edge") == 0)
+        return edge();
+    if (strcmp(mode, "fiber") == 0)
+        return fibers(argc > 2);
     work(n);
     return 0;
 }
