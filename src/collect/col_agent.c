@@ -12,8 +12,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "collect/col_proc.h"
 #include "base/program.h"
+#include "base/trust.h"
+#include "collect/col_proc.h"
 
 static const char variable[] = "LD_PRELOAD";
 
@@ -39,10 +40,10 @@ int col_agent_check(const char *name, struct err *e)
 }
 
 /* The library lies beside the tool, in the build or installed. */
-static int find_library(char *path, size_t size, struct err *e)
+static int find_library(char path[PATH_MAX], struct err *e)
 {
     static const char *const places[] = { "src/agent", "../" FATHOM_LIBDIR };
-    char self[PATH_MAX];
+    char self[PATH_MAX], beside[2 * PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
     if (n <= 0)
@@ -50,9 +51,12 @@ static int find_library(char *path, size_t size, struct err *e)
     self[n] = 0;
     *strrchr(self, '/') = 0;
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-        snprintf(path, size, "%s/%s/%s", self, places[i], AGENT_LIBRARY);
-        if (access(path, R_OK) == 0)
-            return 0;
+        snprintf(beside, sizeof beside, "%s/%s/%s", self, places[i], AGENT_LIBRARY);
+        if (access(beside, R_OK) < 0)
+            continue;
+        return trust_path(beside, path)
+                   ? 0
+                   : err_set(e, ERR_REFUSED, "another user can exchange %s", beside);
     }
     return err_set(e, ERR_MISSING, "%s is not installed beside fathom", AGENT_LIBRARY);
 }
@@ -91,7 +95,7 @@ int col_agent_open(struct col_agent *a, struct perf_engine *engine, const struct
     if (strpbrk(folder->folder, " :"))
         return err_set(e, ERR_SYSTEM, "cannot preload a library from %s: its name contains a space "
                                       "or a colon", folder->folder);
-    if (find_library(library, sizeof library, e) < 0 || open_memory(a, follow, e) < 0)
+    if (find_library(library, e) < 0 || open_memory(a, follow, e) < 0)
         return -1;
     snprintf(memory, sizeof memory, "/proc/%d/fd/%d", (int)getpid(), a->fd);
     if (col_guard_link(folder, AGENT_LIBRARY, library) < 0 ||

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/trust.h"
 
 enum {
     TRIES = 10,   /* a program may add a file while we remove the others */
@@ -91,21 +94,19 @@ static int lock_folder(struct col_guard *g)
     return ENOENT;
 }
 
-/* TMPDIR, but not in a directory of another user, which su and sudo -E may keep: its owner can
- * exchange what is in it. */
-static const char *temporary(void)
+/* TMPDIR, but not where another user, whose environment su and sudo -E may keep, can exchange it.
+ * REAL is room for its path. */
+static const char *temporary(char real[PATH_MAX])
 {
     const char *tmp = getenv("TMPDIR");
-    struct stat st;
 
-    if (tmp && *tmp && stat(tmp, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0))
-        return tmp;
-    return "/tmp";
+    return tmp && *tmp && trust_path(tmp, real) ? real : "/tmp";
 }
 
 void col_guard_open(struct col_guard *g, const char *prefix)
 {
-    const char *tmp = temporary();
+    char real[PATH_MAX];
+    const char *tmp = temporary(real);
 
     remove_orphans(tmp, prefix);
     for (int i = 0; i < TRIES; i++) {

@@ -14,8 +14,8 @@ import subprocess
 import time
 import unittest
 
-from support import (AS_NOBODY, FATHOM, NOBODY, SECONDS, Case, NobodyCase, fathom, need,
-                     need_perf_events, run, workload)
+from support import (AS_NOBODY, BUILD, FATHOM, NOBODY, SECONDS, Case, NobodyCase, fathom, need,
+                     built, need_perf_events, run, workload)
 
 SECRET = "int the_text_of_the_secret_file;"
 PROGRAM = """
@@ -314,9 +314,12 @@ class Users(Named):
 
 
 class Temporary(Case):
-    def test_zones_do_not_pass_through_a_directory_of_another_user(self):
+    def setUp(self):
+        super().setUp()
         if os.geteuid() != 0:
             self.skipTest("not root: a directory of another user cannot be made")
+
+    def test_zones_do_not_pass_through_a_directory_of_another_user(self):
         tmp = self.dir / "tmp"
         moved = tmp / "fathom-zones-moved" / "file" # its owner gave this name to a directory of ours
         moved.parent.mkdir(parents=True)
@@ -326,6 +329,26 @@ class Temporary(Case):
                       env={**os.environ, "TMPDIR": str(tmp)})
         self.assertRegex(done.stdout, "^/tmp/fathom-zones-")
         self.assertEqual(moved.read_text(), "kept")
+
+    def test_zones_do_not_pass_below_a_directory_of_another_user(self):
+        tmp = self.dir / "his" / "tmp"
+        tmp.mkdir(parents=True)
+        os.chown(tmp.parent, SOMEBODY, SOMEBODY)
+        done = fathom("record", "-q", "-o", self.dir / "p.fathom", "--", "sh", "-c", "echo $FATHOM_RECORD_DIR",
+                      env={**os.environ, "TMPDIR": str(tmp)})
+        self.assertRegex(done.stdout, "^/tmp/fathom-zones-")
+
+    def test_a_library_of_another_user_beside_the_tool_is_not_preloaded(self):
+        os.chmod(self.dir, 0o1777)
+        agent = self.dir / "src" / "agent" / "libfathom-agent.so"
+        agent.parent.mkdir(parents=True)
+        shutil.copy(built(BUILD / "src/agent/libfathom-agent.so"), agent)
+        tool = shutil.copy(FATHOM, self.dir / "fathom")
+        command = [tool, "record", "-q", "--in-process", "-o", self.dir / "p.fathom", "--", "true"]
+        run(*command)
+        os.chown(self.dir / "src", SOMEBODY, SOMEBODY)
+        done = run(*command, status=1)
+        self.assertIn("another user can exchange", done.stderr)
 
 
 class Jit(Case):
