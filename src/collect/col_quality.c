@@ -157,7 +157,8 @@ void col_quality_cpu(struct col_session *s)
     uint64_t sampled = s->engine.attrs.v.v[0]->weight, waited = s->target.cpu_ns, all;
 
     s->cpu_ns = s->counted_ns;
-    if (!s->counted_ns)
+    /* The agent counts nothing of programs that it could not enter. */
+    if (!s->counted_ns && !(s->probe.rung->in_process && waited))
         return;
     if (!s->options->no_children && !s->plan.delayed) {
         /* Timers run on while a hypervisor stops the CPU; the rusage excludes that time. */

@@ -846,6 +846,26 @@ TEST(col_quality_knows_rate_and_missing_time_only_if_all_time_is_sampled)
     end_session(&x);
 }
 
+TEST(col_quality_takes_the_time_of_a_command_that_the_agent_left_from_its_rusage)
+{
+    const struct col_rung *rung = col_rungs;
+    struct session x;
+    struct col_session *s = start_session(&x);
+
+    while (!rung->in_process)
+        rung++;
+    s->probe.rung = rung;
+    s->engine.attrs.v.v[0]->samples = 0;
+    s->engine.attrs.v.v[0]->weight = 0;
+    col_quality_cpu(s);
+    CHECK(!s->knows_unsampled); /* nobody waited for the command */
+    s->target.cpu_ns = 300000000; /* it executed another program before the agent was seen */
+    col_quality_cpu(s);
+    CHECK(s->knows_unsampled);
+    CHECK_EQ(s->unsampled_ns, 300000000);
+    end_session(&x);
+}
+
 TEST(col_quality_calls_a_rate_slightly_above_the_one_asked_for_that_one)
 {
     static const struct { uint64_t counted_ms; double rate; } cases[] = {
