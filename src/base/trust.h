@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 /* Write to REAL what PATH leads to, without links.  Returns whether only root, the effective user
- * and the owner of the running program can exchange it, or who can exchange that program, too; false
- * also if it does not exist. */
+ * and those who can exchange the running program, too, can exchange it; false also if it does not
+ * exist. */
 bool trust_path(const char *path, char real[PATH_MAX]);
 
 #endif

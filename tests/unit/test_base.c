@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sat.h"
 #include "base/sort.h"
 
 TEST(err_keeps_the_first_cause_and_adds_context)
@@ -433,4 +435,30 @@ TEST(clearing_a_map_again_costs_no_more_than_its_keys)
     umap_clear(&m);
     CHECK(m.slot != NULL); /* a small table is kept */
     umap_release(&m);
+}
+
+TEST(sat_keeps_conversions_within_the_integer)
+{
+    double nan = strtod("nan", NULL), endless = strtod("inf", NULL);
+
+    CHECK_EQ(sat_of(-2.7), -2);
+    CHECK_EQ(sat_of(0x1p62), (int64_t)1 << 62);
+    CHECK_EQ(sat_of(0x1p63), INT64_MAX);
+    CHECK_EQ(sat_of(-0x1p63), INT64_MIN);
+    CHECK_EQ(sat_of(-0x1p64), INT64_MIN);
+    CHECK_EQ(sat_of(endless), INT64_MAX);
+    CHECK_EQ(sat_of(nan), 0);
+    CHECK(sat_u64_of(0x1p63) == (uint64_t)1 << 63);
+    CHECK(sat_u64_of(0x1p64) == UINT64_MAX);
+    CHECK_EQ(sat_u64_of(-1), 0);
+    CHECK_EQ(sat_u64_of(nan), 0);
+}
+
+TEST(sat_keeps_sums_and_unsigned_numbers_within_the_integer)
+{
+    CHECK_EQ(sat_add(INT64_MAX, 1), INT64_MAX);
+    CHECK_EQ(sat_add(INT64_MIN, -1), INT64_MIN);
+    CHECK_EQ(sat_add(INT64_MAX, INT64_MIN), -1);
+    CHECK_EQ(sat_of_u64(UINT64_MAX), INT64_MAX);
+    CHECK_EQ(sat_of_u64(INT64_MAX), INT64_MAX);
 }

@@ -93,6 +93,10 @@ TEST(col_refusal_without_perf_events_names_the_kernel_or_a_sandbox)
     CHECK_EQ(col_refusal_of(&f), COL_REFUSED_ABSENT);
     f.seccomp = 2; /* of the container engine around the sandbox */
     CHECK_EQ(col_refusal_of(&f), COL_REFUSED_ABSENT);
+    f.level = 2;
+    f.seccomp = -1; /* nor filters, which nobody may blame then */
+    CHECK_EQ(col_refusal_of(&f), COL_REFUSED_ABSENT);
+    f.level = COL_NO_LEVEL;
     f.seccomp = 0;
     f.errnum = f.invalid = EPERM; /* a sandbox that is no filter */
     CHECK_EQ(col_refusal_of(&f), COL_REFUSED_ABSENT);

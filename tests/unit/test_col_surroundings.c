@@ -267,6 +267,22 @@ TEST(col_surroundings_uses_the_lowest_limit_on_the_way_up)
     CHECK_STR(meta_of(&s, "stall.memory_some_ns"), ""); /* no such file */
 }
 
+TEST(col_surroundings_compares_memory_high_of_one_cgroup_with_memory_max_of_another)
+{
+    struct col_surroundings s = { 0 };
+
+    snprintf(folder, sizeof folder, "%s", test_dir());
+    put("a/memory.max", "800000\n");
+    put("a/memory.high", "max\n");
+    put("a/b/memory.max", "max\n");
+    put("a/b/memory.high", "500000\n");
+    look(&s, true);
+    col_surroundings_begin(&s);
+    col_surroundings_stop(&s);
+    CHECK_STR(meta_of(&s, "limit.memory_max"), "");
+    CHECK_STR(meta_of(&s, "limit.memory_high"), "500000");
+}
+
 TEST(col_surroundings_reads_version_1)
 {
     struct col_surroundings s = { 0 };
