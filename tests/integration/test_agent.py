@@ -190,6 +190,22 @@ class Lives(Case):
         self.record(workload("unnoticed"), "work", "60000", options=["-d", "0.5"], status=143)
         self.assertGreater(report(self.path)["samples"], 0)
 
+    def test_a_delay_leaves_the_beginning_out(self):
+        self.record(workload("unnoticed"), "work", "700", options=["--delay", "0.3"])
+        r = Recording(self.path)
+        self.assertGreater(len(r.samples), 0)
+        for s in r.samples:
+            self.assertGreaterEqual(s["start_ns"] + s["weight"], r.number("start_ns") + 0.3e9)
+
+    def test_a_temporary_folder_whose_name_ends_the_list_of_libraries_is_refused(self):
+        tmp = self.dir / "a:b"
+        tmp.mkdir()
+        os.environ["TMPDIR"] = str(tmp)
+        done = self.record("echo", "started", status=1)
+        self.assertIn("its name contains a space or a colon", done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(list(tmp.iterdir()), [])
+
     def test_programs_that_cannot_load_the_agent_are_told_before_they_start(self):
         done = fathom("record", "--in-process", "-o", self.path, "--", workload("split-static"), status=1)
         self.assertIn("cannot be sampled from inside: it is statically linked", done.stderr)
