@@ -136,7 +136,8 @@ static struct agent_memory *map_memory(void)
 
     memcpy(path, agent.preload, folder);
     memcpy(path + folder, AGENT_MEMORY, sizeof AGENT_MEMORY);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    /* In another namespace of processes the link can lead to anything, such as a terminal. */
+    fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return NULL;
     if (fstat(fd, &st) == 0 && (uint64_t)st.st_size == sizeof *m)

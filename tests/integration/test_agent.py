@@ -11,7 +11,7 @@ import unittest
 
 import test_truth
 from recording import Recording
-from support import (BUILD, FATHOM, Case, built, fathom, need_seccomp, refuse_perf_events, report, rounds, run,
+from support import (BUILD, FATHOM, Case, built, fathom, need, need_seccomp, refuse_perf_events, report, rounds, run,
                      workload)
 
 PROCESS_VM_READV = {"x86_64": 310, "aarch64": 270}[platform.machine()]
@@ -216,6 +216,15 @@ class Lives(Case):
         self.assertEqual(r.stderr, "")
         names = {g["name"] for g in report(self.path, "-b", "command")["groups"]}
         self.assertIn("unnoticed", names)
+
+    def test_a_program_that_gave_up_its_rights_sees_no_trace(self):
+        need("setpriv")
+        if os.geteuid() != 0:
+            self.skipTest("not root: nothing can be given up")
+        done = self.record("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c",
+                           "env | grep -c LD_; grep -c libfathom /proc/self/maps", status=1)
+        self.assertEqual(done.stdout, "0\n0\n")
+        self.assertEqual(done.stderr, "")
 
     def test_what_the_agent_cannot_record_is_refused(self):
         for options, words in ((["--wall"], "do not show waiting"), (["-e", "page-faults"], "no events"),
