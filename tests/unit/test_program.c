@@ -89,6 +89,7 @@ TEST(program_with_the_runtime_of_a_sanitizer_does_not_fit)
     CHECK_EQ(FIT(LINKER, "libtsan.so.2"), PROGRAM_SANITIZED);
     CHECK_EQ(FIT(LINKER, "libclang_rt.asan-x86_64.so"), PROGRAM_SANITIZED);
     CHECK_EQ(FIT(LINKER, "libasa"), PROGRAM_FITS);
+    CHECK_EQ(FIT(LINKER, "libclang-14.so.1"), PROGRAM_FITS);
 }
 
 TEST(program_with_elevated_rights_does_not_fit)
@@ -113,6 +114,8 @@ TEST(program_judges_a_script_by_its_interpreter)
     make(&(struct made){ NULL });
     snprintf(text, sizeof text, "%s/script", folder());
     CHECK_EQ(program_fit_path(text), PROGRAM_STATIC);
+    n = snprintf(text, sizeof text, "#!%s/script\n", folder()); /* and that of its interpreter */
+    CHECK_EQ(program_fit_path(write_file("second", text, (size_t)n, 0700)), PROGRAM_STATIC);
     n = snprintf(text, sizeof text, "#!%s/endless\n", folder());
     CHECK_EQ(program_fit_path(write_file("endless", text, (size_t)n, 0700)), PROGRAM_MISSING);
     CHECK_EQ(program_fit_path(write_file("bare", "#!", 2, 0700)), PROGRAM_MISSING);
