@@ -167,13 +167,25 @@ static uint64_t timeval_ns(struct timeval t)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
 }
 
+/* Whether a child has ended, PID or any if it is 0; its pid is in *INFO.  The kernel also reports
+ * the stops of a child that another thread of ours traces (col_ptrace.h), which are not for us. */
+static bool has_ended(pid_t pid, int flags, siginfo_t *info)
+{
+    *info = (siginfo_t){ 0 };
+    if (waitid(pid ? P_PID : P_ALL, (id_t)pid, info, WEXITED | WNOWAIT | flags) < 0)
+        return errno == ECHILD;
+    return info->si_pid && (info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+                            info->si_code == CLD_DUMPED);
+}
+
 static void reap(struct col_target *t, int flags)
 {
     struct rusage u;
+    siginfo_t info;
     pid_t got;
     int status;
 
-    if (t->ended || !t->pid)
+    if (t->ended || !t->pid || !has_ended(t->pid, flags, &info))
         return;
     got = wait4(t->pid, &status, flags, &u);
     if (got < 0 && errno == ECHILD) {
@@ -248,13 +260,10 @@ static void take_ends(struct col_target *t)
 /* Reap adopted children that have ended. */
 static void reap_adopted(const struct col_target *t)
 {
-    siginfo_t info = { 0 };
+    siginfo_t info;
 
-    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid &&
-           info.si_pid != t->pid) {
+    while (has_ended(0, WNOHANG, &info) && info.si_pid && info.si_pid != t->pid)
         waitpid(info.si_pid, NULL, WNOHANG);
-        info.si_pid = 0;
-    }
 }
 
 bool col_target_done(struct col_target *t)

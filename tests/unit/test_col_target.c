@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collect/col_ptrace.h"
 #include "collect/col_target.h"
 #include "collect/col_tasks.h"
 #include "test.h"
@@ -63,6 +65,56 @@ TEST(col_target_reports_a_command_that_cannot_run)
     CHECK_EQ(col_target_spawn(&t, command, NULL, &e), 0);
     CHECK_EQ(col_target_go(&t, command, &e), -1);
     CHECK(strstr(e.msg, "cannot run /nonexistent/command: No such file") != NULL);
+    col_target_release(&t);
+}
+
+struct tracer { /* another thread that stops the command */
+    pid_t pid;
+    int refused;
+    int stopped[2], go[2];
+};
+
+static void *trace(void *with)
+{
+    struct tracer *x = with;
+    struct col_ptrace t;
+    char byte;
+
+    x->refused = col_ptrace_seize(&t, x->pid, x->pid);
+    while (!x->refused && col_ptrace_wait(&t, UINT64_MAX) != COL_PTRACE_STOPPED)
+        ;
+    CHECK(write(x->stopped[1], "s", 1) == 1 && read(x->go[0], &byte, 1) == 1);
+    if (!x->refused)
+        col_ptrace_let_go(&t);
+    return NULL;
+}
+
+TEST(col_target_does_not_take_a_stop_for_the_end_of_the_command)
+{
+    struct tracer x = { 0 };
+    struct col_target t;
+    struct err e = { 0 };
+    pthread_t thread;
+    char byte;
+
+    CHECK_EQ(col_target_init(&t, &e), 0);
+    start(&t, "exec sleep 1000");
+    x.pid = t.pid;
+    CHECK(pipe(x.stopped) == 0 && pipe(x.go) == 0);
+    CHECK_EQ(pthread_create(&thread, NULL, trace, &x), 0);
+    CHECK_EQ(read(x.stopped[0], &byte, 1), 1);
+    if (x.refused) {
+        kill(t.pid, SIGKILL);
+        test_skip("ptrace is refused here");
+    }
+    t.n_ended = 1; /* look for the end */
+    CHECK(!col_target_done(&t));
+    CHECK(!t.ended);
+    CHECK_EQ(write(x.go[1], "g", 1), 1);
+    pthread_join(thread, NULL);
+    kill(t.pid, SIGKILL);
+    until_done(&t);
+    CHECK_EQ(t.status, 128 + SIGKILL);
     col_target_release(&t);
 }
 
