@@ -62,13 +62,28 @@ static bool take_request(struct agent_memory *m, uint32_t tid)
     return false;
 }
 
-static uint32_t *take_sample_state(struct agent_memory *m)
+/* Take a sample from FROM up to END.  Returns AGENT_SAMPLES if there is none. */
+static uint32_t take_between(struct agent_memory *m, uint32_t from, uint32_t end)
 {
-    for (uint32_t i = 0; i < AGENT_SAMPLES; i++)
+    for (uint32_t i = from; i < end; i++)
         if (swap(&m->sample_state[i], AGENT_FREE, AGENT_TAKEN))
-            return &m->sample_state[i];
-    __atomic_fetch_add(&m->n_dropped, 1, __ATOMIC_RELAXED);
-    return NULL;
+            return i;
+    return AGENT_SAMPLES;
+}
+
+/* Take a sample, if possible with room for N bytes of stack, and not much more. */
+static uint32_t take_sample(struct agent_memory *m, size_t n)
+{
+    bool small = n <= AGENT_SMALL_STACK;
+    uint32_t i = small ? take_between(m, AGENT_LARGE, AGENT_SAMPLES)
+                       : take_between(m, 0, AGENT_LARGE);
+
+    if (i == AGENT_SAMPLES)
+        i = small ? take_between(m, 0, AGENT_LARGE)
+                  : take_between(m, AGENT_LARGE, AGENT_SAMPLES);
+    if (i == AGENT_SAMPLES)
+        __atomic_fetch_add(&m->n_dropped, 1, __ATOMIC_RELAXED);
+    return i;
 }
 
 static uint64_t now_ns(clockid_t clock)
@@ -79,11 +94,20 @@ static uint64_t now_ns(clockid_t clock)
                                         : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static uint64_t stack_pointer(const ucontext_t *u)
+{
+#if defined(__aarch64__)
+    return u->uc_mcontext.sp;
+#else
+    return (uint64_t)u->uc_mcontext.gregs[REG_RSP];
+#endif
+}
+
 static void take_registers(struct agent_sample *s, const ucontext_t *u)
 {
 #if defined(__aarch64__)
     s->pc = u->uc_mcontext.pc;
-    s->sp = u->uc_mcontext.sp;
+    s->sp = stack_pointer(u);
     s->fp = u->uc_mcontext.regs[29];
     s->lr = u->uc_mcontext.regs[30];
     s->bx = s->r10 = 0;
@@ -91,7 +115,7 @@ static void take_registers(struct agent_sample *s, const ucontext_t *u)
     const greg_t *r = u->uc_mcontext.gregs;
 
     s->pc = (uint64_t)r[REG_RIP];
-    s->sp = (uint64_t)r[REG_RSP];
+    s->sp = stack_pointer(u);
     s->fp = (uint64_t)r[REG_RBP];
     s->lr = 0;
     s->bx = (uint64_t)r[REG_RBX];
@@ -127,15 +151,12 @@ bool agent_sample_read(void *to, uint64_t from, size_t n)
     return load(to, from, n) == n;
 }
 
-static size_t copy_stack(struct agent_sample *s, bool careful)
+/* Copy up to N bytes of the stack with SP; END is where it ends. */
+static size_t copy_stack(unsigned char *to, uint64_t sp, size_t n, uint64_t end, bool careful)
 {
-    uint64_t end = end_of_stack(s->sp), n = AGENT_STACK;
-
-    if (end && end - s->sp < n)
-        n = end - s->sp;
     if (careful)
-        return end ? tgt_load_within(s->stack, s->sp, n, s->sp, end) : 0;
-    return load(s->stack, s->sp, n);
+        return end ? tgt_load_within(to, sp, n, sp, end) : 0;
+    return load(to, sp, n);
 }
 
 void agent_sample(const void *ucontext)
@@ -143,8 +164,10 @@ void agent_sample(const void *ucontext)
     struct agent_process *p = agent_process();
     bool careful = is_careful();
     struct agent_memory *m = agent.memory;
+    uint64_t sp = stack_pointer(ucontext), end = end_of_stack(sp);
+    size_t n = end ? end - sp : AGENT_STACK;
     struct agent_sample *s;
-    uint32_t *state;
+    uint32_t i;
 
     if (!p)
         return;
@@ -152,16 +175,18 @@ void agent_sample(const void *ucontext)
         thread_id = (uint32_t)syscall(SYS_gettid);
     if (!take_request(m, thread_id))
         return;
-    state = take_sample_state(m);
-    if (!state)
+    i = take_sample(m, n);
+    if (i == AGENT_SAMPLES)
         return;
-    s = &m->sample[state - m->sample_state];
+    s = &m->sample[i];
     s->process = agent.process;
     s->tid = thread_id;
     take_registers(s, ucontext);
     s->maps = __atomic_load_n(&p->maps, __ATOMIC_RELAXED);
     s->time_ns = now_ns(CLOCK_MONOTONIC);
     s->cpu_ns = careful ? 0 : now_ns(CLOCK_THREAD_CPUTIME_ID);
-    s->stack_bytes = (uint32_t)copy_stack(s, careful);
-    __atomic_store_n(state, AGENT_DONE, __ATOMIC_RELEASE);
+    if (n > agent_stack_room(i))
+        n = agent_stack_room(i);
+    s->stack_bytes = (uint32_t)copy_stack(agent_stack_of(m, i), sp, n, end, careful);
+    __atomic_store_n(&m->sample_state[i], AGENT_DONE, __ATOMIC_RELEASE);
 }

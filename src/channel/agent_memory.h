@@ -11,8 +11,10 @@
  *     handler:  request ASKED -> FREE; sample FREE -> TAKEN, writes it, DONE
  *     recorder: copies the sample, FREE
  *
- * A thread that waits for a CPU answers when it gets one, so there are many requests, but only as
- * many samples as threads can run at once.  A thread has at most one request, so no signal is ever
+ * A thread that waits for a CPU answers when it gets one, so there are many requests.  Samples are
+ * fewer, because the recorder soon collects them; but on a busy machine, many threads may answer
+ * before it runs.  Most stacks are small, so only some samples have room for large ones.  A thread
+ * has at most one request, so no signal is ever
  * queued twice.  If an agent dies in the middle, the recorder frees what was its; if the recorder
  * dies, no signal is sent any more.  Both sides treat the other's words as untrusted.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -30,8 +32,10 @@ enum {
     AGENT_PROCESSES = 1024,
     AGENT_REQUESTS = 4096,
     AGENT_PROBES = 32,    /* a request is at most so far behind TID % AGENT_REQUESTS */
-    AGENT_SAMPLES = 64,
-    AGENT_STACK = 65528, /* bytes of stack in a sample, like the largest copies of perf */
+    AGENT_SAMPLES = 512,
+    AGENT_LARGE = 64,         /* the first samples have room for as many bytes of stack as the */
+    AGENT_STACK = 65528,      /* largest copies of perf, */
+    AGENT_SMALL_STACK = 8192, /* the others for these */
 };
 
 enum agent_process_state { AGENT_UNUSED, AGENT_CLAIMED, AGENT_HERE, AGENT_KNOWN };
@@ -67,8 +71,7 @@ struct agent_sample {
     uint64_t pc, sp, fp, lr, bx, r10;
     uint32_t process, tid; /* of the request */
     uint32_t maps; /* of its process, at this time */
-    uint32_t stack_bytes;
-    unsigned char stack[AGENT_STACK]; /* from SP */
+    uint32_t stack_bytes; /* from SP */
 };
 
 struct agent_memory {
@@ -84,6 +87,19 @@ struct agent_memory {
     struct agent_request request[AGENT_REQUESTS];
     uint32_t sample_state[AGENT_SAMPLES]; /* AGENT_FREE, AGENT_TAKEN or AGENT_DONE */
     struct agent_sample sample[AGENT_SAMPLES];
+    unsigned char large_stack[AGENT_LARGE][AGENT_STACK];
+    unsigned char small_stack[AGENT_SAMPLES - AGENT_LARGE][AGENT_SMALL_STACK];
 };
+
+/* The stack of sample I, and the bytes there is room for. */
+static inline unsigned char *agent_stack_of(struct agent_memory *m, uint32_t i)
+{
+    return i < AGENT_LARGE ? m->large_stack[i] : m->small_stack[i - AGENT_LARGE];
+}
+
+static inline uint32_t agent_stack_room(uint32_t i)
+{
+    return i < AGENT_LARGE ? AGENT_STACK : AGENT_SMALL_STACK;
+}
 
 #endif

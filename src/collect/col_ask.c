@@ -101,8 +101,9 @@ static struct col_paced_thread *thread_of(const struct col_pacer *p, const struc
     return NULL; /* it has ended */
 }
 
-static void take_sample(struct col_pacer *p, const struct agent_sample *s, uint64_t now)
+static void take_sample(struct col_pacer *p, uint32_t i, uint64_t now)
 {
+    const struct agent_sample *s = &p->memory->sample[i];
     struct col_paced_thread *t = thread_of(p, s);
     uint32_t n = __atomic_load_n(&s->stack_bytes, __ATOMIC_RELAXED), maps = s->maps;
     uint64_t time_ns = s->time_ns < now ? s->time_ns : now;
@@ -117,8 +118,8 @@ static void take_sample(struct col_pacer *p, const struct agent_sample *s, uint6
         t->of->maps = maps;
         col_code_changed(t->of, &p->batch, time_ns);
     }
-    e = col_batch_add(&p->batch, COL_BATCH_SAMPLE, time_ns, s->stack,
-                      n < AGENT_STACK ? n : AGENT_STACK);
+    e = col_batch_add(&p->batch, COL_BATCH_SAMPLE, time_ns, agent_stack_of(p->memory, i),
+                      n < agent_stack_room(i) ? n : agent_stack_room(i));
     if (!e) {
         p->lost++;
         return;
@@ -135,7 +136,7 @@ void col_ask_collect(struct col_pacer *p, uint64_t now)
 {
     struct agent_memory *m = p->memory;
 
-    for (size_t i = 0; i < AGENT_SAMPLES; i++) {
+    for (uint32_t i = 0; i < AGENT_SAMPLES; i++) {
         uint32_t state = __atomic_load_n(&m->sample_state[i], __ATOMIC_ACQUIRE);
 
         if (state == AGENT_FREE) {
@@ -143,7 +144,7 @@ void col_ask_collect(struct col_pacer *p, uint64_t now)
             continue;
         }
         if (state == AGENT_DONE)
-            take_sample(p, &m->sample[i], now);
+            take_sample(p, i, now);
         else if (!p->sample_ns[i])
             p->sample_ns[i] = now;
         if (state == AGENT_DONE ||

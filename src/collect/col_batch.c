@@ -29,7 +29,8 @@ static int by_time(const void *a, const void *b)
 
 void col_batch_sort(struct col_batch *b)
 {
-    qsort(b->v.v, b->v.n, sizeof *b->v.v, by_time);
+    if (b->v.n) /* an empty one has no array */
+        qsort(b->v.v, b->v.n, sizeof *b->v.v, by_time);
 }
 
 void col_batch_clear(struct col_batch *b)

@@ -212,6 +212,7 @@ class Commands(Case):
 
     def test_exec_in_a_perf_data_file(self):
         need("perf")
+        need_perf_events()
         path = self.dir / "perf.data"
         done = run("perf", "record", "-q", "-B", "-N", "-F", "1999", "-e", "cpu-clock", "-o", path,
                    *self.command("exec"))
@@ -219,6 +220,7 @@ class Commands(Case):
 
     def test_exec_in_the_text_of_perf_script(self):
         need("perf")
+        need_perf_events()
         path, text = self.dir / "perf.data", self.dir / "script.txt"
         done = run("perf", "record", "-q", "-B", "-N", "-F", "1999", "-e", "cpu-clock", "-o", path,
                    *self.command("exec"))
