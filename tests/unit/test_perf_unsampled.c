@@ -42,7 +42,7 @@ static const char *shares(uint64_t missing_ms, uint64_t lost_ms, bool some_unkno
     perf_unsampled_add(&p, &(struct perf_unsampled){
         .metric = 1, .period_ns = 10 * MS, .stop_ns = STOP, .unsampled_ns = missing_ms * MS,
         .lost_ns = lost_ms * MS, .some_unknown = some_unknown });
-    CHECK_EQ(in.out->end(in.out, NULL), 0);
+    CHECK_EQ(sink_end(in.out, NULL), 0);
     text.n = 0;
     for (size_t i = 0; i < profile->sample.n; i++) {
         const struct profile_sample *x = &profile->sample.v[i];
