@@ -154,16 +154,16 @@ struct unw_table *cfi_table_open(int fd, const uint8_t *build_id, size_t build_i
         provide_code(t, &elf.file, fcntl(fd, F_DUPFD_CLOEXEC, 3));
     }
     cfi_elf_release(&elf);
-    if (t && t->fd < 0) {
-        err_sys(e, "cannot keep the file open");
-        free(t);
-        return NULL;
-    }
     if (t && build_id && build_id_size <= sizeof t->build_id) {
         memcpy(t->build_id, build_id, build_id_size);
         t->build_id_size = build_id_size;
     }
-    if (t && t->fd >= MOST_FDS) {
+    if (t && t->fd < 0) { /* no descriptor is left to load it later */
+        t->fd = t->file.fd = fd;
+        load(&t->table);
+        t->fd = -1;
+        close_file(t);
+    } else if (t && t->fd >= MOST_FDS) {
         load(&t->table);
         close_file(t);
     }

@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -119,6 +120,24 @@ TEST(unwind_table_rebuilds_a_damaged_cache_file)
     map_close(&m);
     cfi_table_free(good);
     close(fd);
+}
+
+TEST(unwind_table_is_complete_if_no_descriptor_is_left)
+{
+    int fd = open_libc();
+    struct unw_table *good = cfi_table_open(fd, NULL, 0, NULL), *t;
+    struct rlimit limit = { (rlim_t)fd + 1, (rlim_t)fd + 1 };
+
+    cfi_table_prepare(good);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    while (dup(fd) >= 0)
+        ;
+    t = cfi_table_open(fd, NULL, 0, NULL);
+    CHECK(t != NULL);
+    close(fd);
+    check_same_tables(good, t);
+    cfi_table_free(t);
+    cfi_table_free(good);
 }
 
 TEST(unwind_table_works_where_the_cache_cannot_be_written)
