@@ -154,6 +154,8 @@ static void print_problems(const struct profile *p, struct out *o)
         { "chains_ended", "%s frame-pointer chains are incomplete: code without frame pointers "
                           "hides its callers; record with --call-graph dwarf" },
         { "mappings_ignored", "%s mappings were ignored: too many for the size of the recording" },
+        { "files_unopened", "programs and libraries not read for lack of file descriptors: %s; "
+                            "raise the limit (ulimit -n)" },
         { "unmatched", "%s calls have no begin or no end in the trace" },
     };
 

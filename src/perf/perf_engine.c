@@ -376,6 +376,8 @@ void perf_engine_quality(struct perf_engine *e)
     sink_meta_u64(out, "quality.not_walked", s->bare);
     if (s->bare)
         name_bare_modules(e);
+    if (e->modules.unopened)
+        sink_meta_u64(out, "quality.files_unopened", e->modules.unopened);
     if (e->processes.work.ignored)
         sink_meta_u64(out, "quality.mappings_ignored", e->processes.work.ignored);
     if (e->waits.metric) {

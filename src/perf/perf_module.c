@@ -1,6 +1,7 @@
 /* perf_module.c - see perf_module.h.  SPDX-License-Identifier: Apache-2.0 */
 #include "perf/perf_module.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,6 +151,17 @@ static const struct named_user *user_of(struct perf_modules *m, const struct per
     return u;
 }
 
+static int open_mapped(struct perf_modules *m, const struct perf_mapping *w)
+{
+    int fd;
+
+    errno = 0;
+    fd = m->host->open ? m->host->open(w) : -1;
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        m->unopened++;
+    return fd;
+}
+
 uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w)
 {
     enum module_kind kind = module_kind_of_mapping(w->path);
@@ -191,7 +203,7 @@ uint32_t perf_module_number(struct perf_modules *m, const struct perf_mapping *w
     if (w->root_fd >= 0)
         snprintf(x->root, sizeof x->root, "/proc/self/fd/%d", w->root_fd);
     if (kind == MODULE_FILE)
-        x->fd = m->host->open ? m->host->open(w) : -1;
+        x->fd = open_mapped(m, w);
     x->user = user_of(m, w, x->fd);
     index_add(&m->by_key, h, (uint32_t)m->v.n);
     return (uint32_t)m->v.n;

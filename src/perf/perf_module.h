@@ -49,6 +49,7 @@ struct perf_modules {
     VEC(struct perf_build_id) build_id;
     struct index by_path; /* of build_id */
     struct umap files;    /* hash of a file or build id -> number of modules with it */
+    uint64_t unopened;    /* files for which there was no descriptor left */
     VEC(struct named_user *) user;
     struct intern *in;
     const struct perf_host *host;

@@ -115,6 +115,16 @@ class Other(Case):
             self.assertEqual(lines[1:], [f"  raise the limit on open files, now {n}: ulimit -n 65536"])
             self.assertEqual(os.listdir(self.dir), [])
 
+    def test_libraries_that_cannot_be_opened_are_counted(self):
+        path = self.dir / "p.fathom"
+        for n in range(16, 64):  # as many as the recorder needs, but not for the files of the program
+            done = run(FATHOM, "record", "-q", "-o", path, "--", workload("split"), "20", status=None,
+                       **limited(resource.RLIMIT_NOFILE, n))
+            if done.returncode == 0:
+                break
+        self.assertIn("libraries not read for lack of file descriptors: ",
+                      fathom("report", path).stdout)
+
     def test_a_message_about_the_whole_machine_names_no_thread(self):
         need_perf_events(kernel=True, system_wide=True)
         found = set()
