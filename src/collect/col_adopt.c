@@ -10,6 +10,16 @@
 #include "collect/col_paced.h"
 #include "collect/col_proc.h"
 
+/* Whether PID has mapped the memory: a process can claim to be another one.  MAPS: its maps. */
+static bool is_recorded(const struct col_pacer *p, int64_t pid, struct buf *maps)
+{
+    maps->n = 0;
+    if (col_code_read(pid, p->memory_inode, maps))
+        return true;
+    maps->n = 0;
+    return false;
+}
+
 /* The pid of the process with record R, and its maps; 0: it has ended. */
 static int64_t find_pid(struct col_pacer *p, const struct agent_process *r, struct buf *maps)
 {
@@ -17,14 +27,11 @@ static int64_t find_pid(struct col_pacer *p, const struct agent_process *r, stru
     int64_t found = 0, inner = r->pid;
 
     if (r->namespace == p->namespace)
-        return col_code_read(inner, p->memory_inode, maps) ? inner : 0;
+        return is_recorded(p, inner, maps) ? inner : 0;
     col_proc_descendants(getpid(), &below);
-    for (size_t i = 0; i < below.n && !found; i++) {
-        maps->n = 0;
-        if (col_proc_inner_pid(below.v[i]) == inner &&
-            col_code_read(below.v[i], p->memory_inode, maps))
+    for (size_t i = 0; i < below.n && !found; i++)
+        if (col_proc_inner_pid(below.v[i]) == inner && is_recorded(p, below.v[i], maps))
             found = below.v[i];
-    }
     vec_release(&below);
     return found;
 }
@@ -102,29 +109,36 @@ static void adopt(struct col_pacer *p, uint32_t number, uint64_t now)
     tell_of(p, r, x.pid, &x.code, now);
 }
 
-static int compare_starts(const void *a, const void *b, void *with)
-{
-    const struct agent_process *r = with;
-    const struct agent_process *x = &r[*(const uint32_t *)a], *y = &r[*(const uint32_t *)b];
+struct start { /* a copy: a process may change its record while it is compared */
+    uint64_t ns;
+    uint32_t number;
+};
 
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+static int compare_starts(const void *a, const void *b)
+{
+    const struct start *x = a, *y = b;
+
+    return (x->ns > y->ns) - (x->ns < y->ns);
 }
 
 /* In order of time: a process may have been forked and have executed a program since. */
 void col_adopt_new(struct col_pacer *p, uint64_t now)
 {
     uint32_t n = __atomic_load_n(&p->memory->n_processes, __ATOMIC_ACQUIRE), found = 0;
-    uint32_t at[AGENT_PROCESSES];
+    struct start at[AGENT_PROCESSES];
 
     if (n == p->n_seen)
         return;
     p->n_seen = n;
-    for (uint32_t i = 0; i < AGENT_PROCESSES; i++)
-        if (__atomic_load_n(&p->memory->process[i].state, __ATOMIC_ACQUIRE) == AGENT_HERE)
-            at[found++] = i;
-    qsort_r(at, found, sizeof *at, compare_starts, p->memory->process);
+    for (uint32_t i = 0; i < AGENT_PROCESSES; i++) {
+        const struct agent_process *r = &p->memory->process[i];
+
+        if (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == AGENT_HERE)
+            at[found++] = (struct start){ __atomic_load_n(&r->start_ns, __ATOMIC_RELAXED), i };
+    }
+    qsort(at, found, sizeof *at, compare_starts);
     for (uint32_t i = 0; i < found; i++)
-        adopt(p, at[i], now);
+        adopt(p, at[i].number, now);
 }
 
 void col_adopt_end(struct col_pacer *p, size_t i, uint64_t now)

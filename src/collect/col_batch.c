@@ -10,8 +10,11 @@ struct col_batch_event *col_batch_add(struct col_batch *b, enum col_batch_kind k
 {
     struct col_batch_event e = { .kind = kind, .time_ns = time_ns, .at = b->bytes.n, .n = n };
 
-    if (kind == COL_BATCH_SAMPLE && b->bytes.n + n > MOST_BYTES)
-        return NULL;
+    if (b->bytes.n + n > MOST_BYTES) {
+        if (kind == COL_BATCH_SAMPLE)
+            return NULL;
+        e.n = n = 0; /* the maps are read again for code that is unknown */
+    }
     if (n)
         buf_add(&b->bytes, bytes, n);
     vec_push(&b->v, e);

@@ -34,7 +34,8 @@ struct col_batch { /* what happened since the previous one, in order of discover
 };
 
 /* Append an event of KIND at TIME_NS with N bytes, for the caller to complete.  Returns NULL if it
- * is a sample and the main thread is so slow that there is no room for it. */
+ * is a sample and the main thread is so slow that there is no room for it; then other events have
+ * no bytes. */
 struct col_batch_event *col_batch_add(struct col_batch *b, enum col_batch_kind kind,
                                       uint64_t time_ns, const void *bytes, size_t n);
 /* Order the events by time; at one time, programs and maps come before samples. */

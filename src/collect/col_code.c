@@ -35,14 +35,21 @@ bool col_code_read(int64_t pid, uint64_t inode, struct buf *code)
     return found;
 }
 
-/* Append to TO the lines of OLD that are not in NEW, without their files. */
+static uint64_t start_of(const char *line)
+{
+    return strtoull(line, NULL, 16);
+}
+
+/* Append to TO the lines of OLD that are not in NEW, without their files.  Both are in order of
+ * address, and may be long. */
 static void add_removed(struct buf *to, struct buf *old, struct buf *new)
 {
-    const char *in = buf_text(new);
+    const char *in = buf_text(new), *line = buf_text(old);
 
-    for (char *line = buf_text(old), *end; (end = strchr(line, '\n')); line = end + 1) {
-        *end = 0;
-        if (!strstr(in, line))
+    for (size_t n; (n = strcspn(line, "\n")) && line[n]; line += n + 1) {
+        while (*in && start_of(in) < start_of(line))
+            in += strcspn(in, "\n") + 1;
+        if (strncmp(in, line, n + 1) != 0)
             buf_printf(to, "%.*s r-xp 0 00:00 0 \n", (int)strcspn(line, " "), line);
     }
 }
