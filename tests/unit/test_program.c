@@ -104,6 +104,18 @@ TEST(program_with_elevated_rights_does_not_fit)
     CHECK_EQ(program_fit_path(path), PROGRAM_FITS);
 }
 
+TEST(program_that_may_be_run_but_not_read_is_not_judged)
+{
+    const char *path = make(&(struct made){ LINKER });
+
+    CHECK_EQ(chmod(path, 0111), 0);
+    CHECK_EQ(chmod(folder(), 0711), 0);
+    CHECK_EQ(chdir(folder()), 0); /* other users cannot reach those above it */
+    if (geteuid() == 0 && setresuid(4321, 4321, 4321) < 0)
+        test_skip("root cannot become another user");
+    CHECK_EQ(program_fit_path("program"), PROGRAM_UNREADABLE);
+}
+
 TEST(program_judges_a_script_by_its_interpreter)
 {
     char text[400];

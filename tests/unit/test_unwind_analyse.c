@@ -351,6 +351,18 @@ TEST(unwind_analysis_finds_which_call_does_not_return)
     check_cfa(tight_4, UNW_CFA_SP, 24);
 }
 
+/* The stack pointer at the return was that after no call: the last call before what looks like a
+ * function is the one that does not return, not the last one. */
+ASSEMBLED(suspect, "sub $0x18, %rsp\ncall suspect_9\nsuspect_1: push %rbx\ncall suspect_9\n"
+                 "add $0x30, %rsp\nret\n.balign 16\nsuspect_9: jmp *%rax");
+LABEL(suspect_1);
+
+TEST(unwind_analysis_blames_the_call_before_what_looks_like_a_function)
+{
+    analyse_code(suspect, suspect_end, NULL);
+    check_cfa(suspect_1, UNW_CFA_SP, 8);
+}
+
 /* Where the paths meet the stack pointers differ, because the call before does not return. */
 ASSEMBLED(meet, "push %rbx\ntest %edi, %edi\nje meet_1\npush %rax\ncall meet_9\n"
                 "meet_1: pop %rbx\nmeet_2: ret\n.balign 16\nmeet_9: jmp *%rax");
