@@ -217,6 +217,12 @@ class Lives(Case):
         names = {g["name"] for g in report(self.path, "-b", "command")["groups"]}
         self.assertIn("unnoticed", names)
 
+    def test_a_program_that_forges_the_shared_memory_only_spoils_its_samples(self):
+        for mode in ("words", "samples", "processes", "requests"):
+            done = self.record(workload("forger"), mode, str(rounds(50, 20000)))
+            self.assertEqual(done.stdout, "worked\n", mode)
+            Recording(self.path)
+
     def test_a_program_that_gave_up_its_rights_sees_no_trace(self):
         need("setpriv")
         if os.geteuid() != 0:
