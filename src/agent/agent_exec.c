@@ -41,6 +41,8 @@ static size_t room_for(enum program_fit fit, char *const *env)
 {
     size_t n = 0, text = 0;
 
+    if (is_recorded() && fit != PROGRAM_FITS && fit != PROGRAM_MISSING)
+        __atomic_fetch_add(&agent.memory->n_leaving, 1, __ATOMIC_RELAXED);
     /* The folder has gone if the recorder was killed; another user may not read it. */
     if (!is_recorded() || fit != PROGRAM_FITS || access(agent.preload, R_OK) < 0)
         return 1;

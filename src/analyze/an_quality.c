@@ -22,7 +22,7 @@ static void add_item(struct line *l, const char *fmt, ...) __attribute__((format
 
 static void add_item(struct line *l, const char *fmt, ...)
 {
-    char text[512];
+    char text[1024];
     va_list ap;
 
     va_start(ap, fmt);
@@ -111,11 +111,25 @@ static void add_stacks(struct line *l, const struct profile *p, double samples)
         add_item(l, "%s unreadable", human_count(sat_of(unreadable)).s);
 }
 
-static bool is_in_process(const struct profile *p)
+static void add_stops(struct line *l, const struct profile *p)
+{
+    double n = quality(p, "stops");
+
+    if (n > 0)
+        add_item(l, "%s stops of %s in all", human_count(sat_of(n)).s,
+                 human_ns(quality(p, "stopped_ns")).s);
+}
+
+/* What precedes the reason for the rung. */
+static const char *before_reason(const struct profile *p)
 {
     const char *rung = profile_meta(p, "rung");
 
-    return rung && strcmp(rung, "in-process") == 0;
+    if (rung && strcmp(rung, "in-process") == 0)
+        return "note: sampled from inside the program: ";
+    if (rung && strcmp(rung, "stops") == 0)
+        return "note: sampled by brief stops: ";
+    return "note: user space only: ";
 }
 
 static void print_not_walked(const struct profile *p, struct out *o)
@@ -169,10 +183,9 @@ static void print_problems(const struct profile *p, struct out *o)
     }
     print_not_walked(p, o);
     print_line(o, "note: ", profile_meta(p, "events_why"));
-    print_line(o, is_in_process(p) ? "note: sampled from inside the program: "
-                                   : "note: user space only: ",
-               profile_meta(p, "rung_why"));
+    print_line(o, before_reason(p), profile_meta(p, "rung_why"));
     print_line(o, "      ", profile_meta(p, "remedy"));
+    print_line(o, "note: ran without the agent: ", profile_meta(p, "quality.without_agent"));
     print_line(o, "damaged: ", p->damage);
     print_line(o, "cut: ", p->cut);
 }
@@ -211,6 +224,7 @@ void an_quality_lines(const struct profile *p, struct out *o)
         add_item(&l, "recorder %s CPU (%.1f %%)", human_ns(own).s, 100 * own / target);
     else if (own >= 0 && target > 0)
         add_item(&l, "recorder %s CPU", human_ns(own).s);
+    add_stops(&l, p);
     end_line(&l);
     print_unsampled(p, o);
     an_surroundings_lines(p, o);

@@ -82,6 +82,7 @@ struct agent_memory {
     uint32_t n_processes; /* that were ever added */
     uint32_t n_refused;   /* processes that found no place */
     uint32_t ended;       /* the recording is over: add no processes */
+    uint32_t n_leaving;   /* programs that were to be started and cannot load the agent */
     struct agent_process process[AGENT_PROCESSES];
     uint32_t n_dropped;   /* requests for which there was no sample */
     struct agent_request request[AGENT_REQUESTS];

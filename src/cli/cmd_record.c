@@ -47,7 +47,7 @@ static const struct option record_options[] = {
     { OPT_FLAG, 0, "kernel", AT(kernel), NULL, "sample kernel code only" },
     { OPT_FLAG, 0, "user", AT(user), NULL, "sample user code only" },
     { OPT_FLAG, 0, "in-process", AT(in_process), NULL,
-      "sample from inside the command, without perf events" },
+      "sample from inside the command, or by brief stops, without perf events" },
     { OPT_STR, 0, "pin", AT(pin), "CPUS", "run the command on CPUS, such as 0,2-3" },
     { OPT_FLAG, 0, "no-children", AT(no_children), NULL,
       "record the command itself, not its child processes" },
@@ -257,9 +257,16 @@ static void summarize(const char *path, uint64_t bytes, const struct col_summary
     add_stacks(&line, s);
     notice("%s", buf_text(&line));
     notice("%s, recorder used %s of CPU%s%s", s->rung, human_ns((double)s->own_cpu_ns).s,
-           !s->why[0] ? "" : strcmp(s->rung, "in-process") == 0 ? "; no perf events: "
-                                                                : "; user space only: ",
+           !s->why[0]                           ? ""
+           : strcmp(s->rung, "in-process") == 0 ? "; no perf events: "
+           : strcmp(s->rung, "stops") == 0      ? "; by brief stops: "
+                                                : "; user space only: ",
            s->why);
+    if (s->stops)
+        notice("%s stop%s took %s", human_count((int64_t)s->stops).s, s->stops == 1 ? "" : "s",
+               human_ns((double)s->stopped_ns).s);
+    if (s->without[0])
+        notice("without the agent: %s", s->without);
     if (named)
         notice("wrote %s to %s; next: fathom report%s%s", human_bytes((double)bytes).s, path,
                is_default ? "" : " ", is_default ? "" : path);

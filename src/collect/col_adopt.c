@@ -7,6 +7,7 @@
 
 #include "collect/col_ask.h"
 #include "collect/col_code.h"
+#include "collect/col_others.h"
 #include "collect/col_paced.h"
 #include "collect/col_proc.h"
 
@@ -38,14 +39,16 @@ static int64_t find_pid(struct col_pacer *p, const struct agent_process *r, stru
 
 void col_adopt_free(struct col_pacer *p, struct col_paced_process *x)
 {
-    for (size_t i = 0; i < x->thread.n; i++)
+    for (size_t i = 0; i < x->thread.n && x->way == COL_PACED_ASKED; i++)
         col_ask_forget(p, x->thread.v[i]);
-    __atomic_store_n(&p->memory->process[x->number].state, AGENT_UNUSED, __ATOMIC_RELEASE);
+    if (x->way == COL_PACED_ASKED)
+        __atomic_store_n(&p->memory->process[x->number].state, AGENT_UNUSED, __ATOMIC_RELEASE);
+    col_others_note(p, x);
     col_paced_free(x);
 }
 
-/* Process PID executed another program: forget the old one, but not the CPU time of its thread. */
-static void replace(struct col_pacer *p, struct col_paced_process *x)
+/* Forget the old one, but not the CPU time of its thread. */
+void col_adopt_replace(struct col_pacer *p, struct col_paced_process *x)
 {
     for (size_t i = 0; i < p->process.n; i++) {
         struct col_paced_process *old = p->process.v[i];
@@ -103,8 +106,9 @@ static void adopt(struct col_pacer *p, uint32_t number, uint64_t now)
     copy = mem_alloc(sizeof *copy);
     *copy = x;
     col_paced_scan(copy, now);
+    col_paced_look_at_image(copy);
+    col_adopt_replace(p, copy);
     p->cpu_ns += col_paced_cpu(copy);
-    replace(p, copy);
     vec_push(&p->process, copy);
     tell_of(p, r, x.pid, &x.code, now);
 }
@@ -124,9 +128,10 @@ static int compare_starts(const void *a, const void *b)
 /* In order of time: a process may have been forked and have executed a program since. */
 void col_adopt_new(struct col_pacer *p, uint64_t now)
 {
-    uint32_t n = __atomic_load_n(&p->memory->n_processes, __ATOMIC_ACQUIRE), found = 0;
     struct start at[AGENT_PROCESSES];
+    uint32_t found = 0, n;
 
+    n = p->memory ? __atomic_load_n(&p->memory->n_processes, __ATOMIC_ACQUIRE) : 0;
     if (n == p->n_seen)
         return;
     p->n_seen = n;

@@ -20,9 +20,11 @@ static const char variable[] = "LD_PRELOAD";
 
 /* --- the program and the library --- */
 
-int col_agent_check(const char *name, struct err *e)
+const char *col_agent_why(enum program_fit fit)
 {
     static const char *const why[] = {
+        [PROGRAM_FITS] = "it was started without the agent",
+        [PROGRAM_MISSING] = "its file cannot be read",
         [PROGRAM_UNREADABLE] = "its file cannot be read",
         [PROGRAM_STATIC] = "it is statically linked",
         [PROGRAM_OTHER_CPU] = "it is for another CPU or a 32-bit program",
@@ -30,13 +32,19 @@ int col_agent_check(const char *name, struct err *e)
         [PROGRAM_SANITIZED] = "it is built with a sanitizer",
         [PROGRAM_ELEVATED] = "it runs with more rights than its user",
     };
+
+    return why[fit];
+}
+
+const char *col_agent_refuses(const char *name)
+{
     char path[PATH_MAX];
     const char *found = program_find(name, getenv("PATH"), path, sizeof path);
     enum program_fit fit = found ? program_fit_path(found) : PROGRAM_MISSING;
 
     if (fit == PROGRAM_FITS || fit == PROGRAM_MISSING) /* exec reports what is missing */
-        return 0;
-    return err_set(e, ERR_REFUSED, "%s cannot be sampled from inside: %s", name, why[fit]);
+        return NULL;
+    return col_agent_why(fit);
 }
 
 /* The library lies beside the tool, in the build or installed. */
@@ -105,6 +113,12 @@ int col_agent_open(struct col_agent *a, struct perf_engine *engine, const struct
         return err_sys(e, "shared memory");
     col_pacer_init(&a->pacer, a->memory, st.st_ino, hz);
     return 0;
+}
+
+void col_agent_open_stops(struct col_agent *a, struct perf_engine *engine, uint64_t hz)
+{
+    *a = (struct col_agent){ .engine = engine, .fd = -1 };
+    col_pacer_init(&a->pacer, NULL, 0, hz);
 }
 
 void col_agent_show(struct col_agent *a, const struct col_guard *folder)
@@ -249,24 +263,34 @@ static void finish(void *with, uint64_t stop_ns)
     struct col_agent *a = with;
 
     col_pacer_stop(&a->pacer);
-    a->engine->counts.lost += a->pacer.lost + a->memory->n_dropped;
+    a->engine->counts.lost += a->pacer.lost + (a->memory ? a->memory->n_dropped : 0);
     drain(a, stop_ns);
+    a->others = col_others_list(&a->pacer, a->pacer.cpu_ns, !a->memory, &a->without);
 }
 
 static void quality(void *with, struct sink *out)
 {
-    const struct col_agent *a = with;
-    uint64_t interrupted = 0;
+    struct col_agent *a = with;
+    uint64_t interrupted = a->pacer.halt.interrupted;
 
-    for (size_t i = 0; i < AGENT_PROCESSES; i++)
+    for (size_t i = 0; a->memory && i < AGENT_PROCESSES; i++)
         interrupted += a->memory->process[i].interrupted;
     sink_meta_u64(out, "quality.calls_interrupted", interrupted);
     sink_meta_u64(out, "quality.unanswered", a->pacer.silent);
+    if (a->without.n)
+        sink_meta(out, "quality.without_agent", buf_text(&a->without));
+    if (!a->memory || a->pacer.halt.stops) {
+        sink_meta_u64(out, "quality.stops", a->pacer.halt.stops);
+        sink_meta_u64(out, "quality.stopped_ns", a->pacer.halt.stopped_ns);
+    }
 }
 
 void col_agent_release(struct col_agent *a)
 {
     col_pacer_release(&a->pacer);
+    if (a->pacer.is_stuck)
+        return;
+    buf_release(&a->without);
     col_batch_release(&a->batch);
     vec_release(&a->records);
     if (a->memory)

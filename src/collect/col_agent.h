@@ -1,12 +1,14 @@
 /* col_agent.h - samples taken inside the recorded program, without perf_event_open.
  *
  * The agent (src/agent) is preloaded into the command and what it starts.  col_pacer asks it for
- * samples; here they become perf records, and what it tells of processes becomes records of forks,
- * programs and mappings.  SPDX-License-Identifier: Apache-2.0 */
+ * samples, and stops the threads of processes without it; here they become perf records, and what
+ * it tells of processes becomes records of forks, programs and mappings.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_COLLECT_COL_AGENT_H
 #define FATHOM_COLLECT_COL_AGENT_H
 
 #include "base/err.h"
+#include "base/program.h"
 #include "collect/col_guard.h"
 #include "collect/col_pacer.h"
 #include "collect/col_source.h"
@@ -22,14 +24,20 @@ struct col_agent { /* zeroed: not used */
     size_t at;                       /* the next to return */
     uint64_t begin_ns;               /* samples before are dropped */
     char *preload;                   /* the user's own LD_PRELOAD, or NULL */
+    struct col_others_sum others;    /* valid after finish */
+    struct buf without;              /* list of processes without the agent */
 };
 
-/* Whether the program NAME can load the agent; else *E says why not. */
-int col_agent_check(const char *name, struct err *e);
+/* Why a program with FIT has no agent. */
+const char *col_agent_why(enum program_fit fit);
+/* Why the program NAME cannot load the agent; NULL: it can, or there is no such program. */
+const char *col_agent_refuses(const char *name);
 /* Prepare to record a command at HZ, with links to the agent and its memory in FOLDER.  FOLLOW: its
  * children, too. */
 int col_agent_open(struct col_agent *a, struct perf_engine *engine, const struct col_guard *folder,
                    uint64_t hz, bool follow, struct err *e);
+/* Prepare to sample processes at HZ without the agent, by brief stops. */
+void col_agent_open_stops(struct col_agent *a, struct perf_engine *engine, uint64_t hz);
 /* Between the two calls, programs that we start load the agent. */
 void col_agent_show(struct col_agent *a, const struct col_guard *folder);
 void col_agent_hide(struct col_agent *a);

@@ -96,7 +96,7 @@ bool col_ask_is_open(struct col_pacer *p, struct col_paced_thread *t, int sig, u
 static struct col_paced_thread *thread_of(const struct col_pacer *p, const struct agent_sample *s)
 {
     for (size_t i = 0; i < p->process.n; i++)
-        if (p->process.v[i]->number == s->process)
+        if (p->process.v[i]->way == COL_PACED_ASKED && p->process.v[i]->number == s->process)
             return col_paced_find_inner(p->process.v[i], (int)s->tid);
     return NULL; /* it has ended */
 }
@@ -136,7 +136,7 @@ void col_ask_collect(struct col_pacer *p, uint64_t now)
 {
     struct agent_memory *m = p->memory;
 
-    for (uint32_t i = 0; i < AGENT_SAMPLES; i++) {
+    for (uint32_t i = 0; m && i < AGENT_SAMPLES; i++) {
         uint32_t state = __atomic_load_n(&m->sample_state[i], __ATOMIC_ACQUIRE);
 
         if (state == AGENT_FREE) {

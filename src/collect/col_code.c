@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "collect/col_proc.h"
+
 enum {
     FIRST_MS = 2, /* read the maps again after this time, */
     LAST_MS = 1024, /* and each time after twice as long */
+    COST = 50, /* a reading costs at most 1 / COST of the time */
 };
 
 bool col_code_read(int64_t pid, uint64_t inode, struct buf *code)
@@ -76,6 +80,39 @@ void col_code_changed(struct col_paced_process *x, struct col_batch *b, uint64_t
 {
     x->maps_rest_ns = FIRST_MS * (uint64_t)COL_PACED_NS_PER_MS;
     reread(x, b, now);
+}
+
+void col_code_exec(struct col_paced_process *x, struct col_batch *b, uint64_t time_ns)
+{
+    struct col_batch_event *e;
+    char name[64];
+
+    if (col_proc_comm(x->pid, x->pid, name, sizeof name) > 0)
+        snprintf(x->name, sizeof x->name, "%.*s", (int)strcspn(name, "\n"), name);
+    x->code.n = 0;
+    col_code_read(x->pid, 0, &x->code);
+    e = col_batch_add(b, COL_BATCH_EXEC, time_ns, x->code.data, x->code.n);
+    e->pid = e->tid = x->pid;
+    e->parent = col_proc_parent(x->pid);
+    memcpy(e->name, x->name, sizeof e->name);
+}
+
+void col_code_refresh(struct col_paced_process *x, struct col_batch *b, uint64_t time_ns)
+{
+    struct buf code = { 0 };
+    uint64_t start = clock_mono_ns();
+    bool same;
+
+    if (start < x->maps_ns)
+        return;
+    col_code_read(x->pid, 0, &code);
+    same = code.n == x->code.n && (!code.n || memcmp(code.data, x->code.data, code.n) == 0);
+    buf_release(&code);
+    if (!same && col_paced_look_at_image(x))
+        col_code_exec(x, b, time_ns);
+    else if (!same)
+        reread(x, b, time_ns);
+    x->maps_ns = start + COST * (clock_mono_ns() - start);
 }
 
 void col_code_look(struct col_paced_process *x, struct col_batch *b, uint64_t now)

@@ -7,15 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/search.h"
 #include "collect/col_proc.h"
 
 enum {
     MOST_PERIODS = 4, /* of weight in a sample, but at least MOST_MS */
+    MOST_HALTED_PERIODS = 20, /* if many threads share the CPUs, each is stopped rarely */
     MOST_MS = 20,
     SCAN_MS = 250,       /* between complete looks at a process, */
     SCAN_EACH_MS = 1,    /* and for each of its threads */
@@ -25,12 +28,13 @@ enum {
 
 static void free_thread(struct col_paced_thread *t)
 {
-    if (t->state >= 0)
-        close(t->state);
+    close(t->state);
+    if (t->schedstat >= 0)
+        close(t->schedstat);
     free(t);
 }
 
-static int open_state(int64_t pid, int tid, const char *file)
+static int open_file(int64_t pid, int tid, const char *file)
 {
     char path[96];
 
@@ -45,7 +49,7 @@ enum col_paced_state col_paced_state(struct col_paced_thread *t)
     const char *end;
 
     if (n < 0 && t->has_syscall && (errno == EPERM || errno == EACCES)) {
-        int stat = open_state(t->of->pid, t->tid, "stat"); /* it changed its user */
+        int stat = open_file(t->of->pid, t->tid, "stat"); /* it changed its user */
 
         if (stat < 0)
             return COL_PACED_ENDED;
@@ -65,9 +69,38 @@ enum col_paced_state col_paced_state(struct col_paced_thread *t)
     return end[2] == 'R' ? COL_PACED_RUNS : COL_PACED_WAITS;
 }
 
+/* utime and stime are its fields 14 and 15. */
+static uint64_t ticks_of(const struct col_paced_thread *t)
+{
+    char path[96], text[512];
+    unsigned long long user = 0, kernel = 0;
+    const char *end;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%d/stat", t->of->pid, t->tid);
+    if (map_read_text(path, text, sizeof text) < 0 || !(end = strrchr(text, ')')))
+        return 0;
+    sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &kernel);
+    return (user + kernel) * 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+uint64_t col_paced_thread_cpu(struct col_paced_thread *t)
+{
+    char text[64];
+    ssize_t n;
+
+    if (t->schedstat < 0)
+        t->schedstat = open_file(t->of->pid, t->tid, "schedstat");
+    n = t->schedstat < 0 ? -1 : pread(t->schedstat, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return ticks_of(t);
+    text[n] = 0;
+    return strtoull(text, NULL, 10);
+}
+
 uint64_t col_paced_weight(struct col_paced_thread *t, uint64_t cpu_ns)
 {
-    uint64_t most = MOST_PERIODS * t->of->period_ns, weight;
+    bool is_halted = t->of->way == COL_PACED_HALTED;
+    uint64_t most = (is_halted ? MOST_HALTED_PERIODS : MOST_PERIODS) * t->of->period_ns, weight;
 
     if (most < MOST_MS * (uint64_t)COL_PACED_NS_PER_MS)
         most = MOST_MS * (uint64_t)COL_PACED_NS_PER_MS;
@@ -102,16 +135,23 @@ static int by_tid(const void *a, const void *b)
     return ((*x)->tid > (*y)->tid) - ((*x)->tid < (*y)->tid);
 }
 
+static void sort_threads(struct col_paced_process *x)
+{
+    if (x->thread.n)
+        qsort(x->thread.v, x->thread.n, sizeof *x->thread.v, by_tid);
+    x->all_ns = 0;
+}
+
 static void add_thread(struct col_paced_process *x, int tid)
 {
     struct col_paced_thread t = { .tid = tid, .of = x, .rest_ns = x->period_ns,
-                                  .has_syscall = true };
+                                  .has_syscall = true, .schedstat = -1 };
     struct col_paced_thread *copy;
 
-    t.state = open_state(x->pid, tid, "syscall");
+    t.state = open_file(x->pid, tid, "syscall");
     if (t.state < 0) {
         t.has_syscall = false;
-        t.state = open_state(x->pid, tid, "stat");
+        t.state = open_file(x->pid, tid, "stat");
     }
     if (t.state < 0)
         return;
@@ -135,7 +175,7 @@ void col_paced_drop_gone(struct col_paced_process *x)
 
 /* --- processes --- */
 
-static uint64_t cpu_time_of(int64_t pid)
+uint64_t col_paced_clock(int64_t pid)
 {
     struct timespec t;
     clockid_t clock = (clockid_t)(~(uint64_t)pid << 3 | 2); /* CPU time of all its threads */
@@ -145,25 +185,67 @@ static uint64_t cpu_time_of(int64_t pid)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static uint64_t cpu_time_of_threads(const struct col_paced_process *x)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < x->thread.n; i++)
+        sum += col_paced_thread_cpu(x->thread.v[i]);
+    return sum;
+}
+
 uint64_t col_paced_cpu(struct col_paced_process *x)
 {
-    uint64_t now = cpu_time_of(x->pid), before = x->cpu_ns;
+    uint64_t now = x->chosen ? cpu_time_of_threads(x) : col_paced_clock(x->pid), before = x->cpu_ns;
 
     if (now <= before)
         return 0;
     x->cpu_ns = now;
+    if (x->way != COL_PACED_ASKED)
+        x->other_ns += now - before;
     return now - before;
 }
 
 static void read_status(struct col_paced_process *x)
 {
     char path[64], text[4096], *at;
+    long tracer;
 
     snprintf(path, sizeof path, "/proc/%" PRId64 "/status", x->pid);
     if (map_read_text(path, text, sizeof text) < 0)
         return;
     at = strstr(text, "\nTracerPid:");
-    x->is_traced = at && strtol(at + 11, NULL, 10) != 0;
+    tracer = at ? strtol(at + 11, NULL, 10) : 0;
+    x->is_traced = tracer && tracer != syscall(SYS_gettid); /* col_halt.c is no other program */
+}
+
+/* Fields 26 and 28 of stat: where the code of the program and its first stack begin. */
+bool col_paced_look_at_image(struct col_paced_process *x)
+{
+    char path[64], text[1024];
+    unsigned long long code = 0, stack = 0;
+    uint64_t before = x->image;
+    const char *end;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", x->pid);
+    if (map_read_text(path, text, sizeof text) < 0 || !(end = strrchr(text, ')')))
+        return false;
+    sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+                    "%*u %*u %*d %*u %llu %*u %llu", &code, &stack);
+    x->stack_end = stack;
+    x->image = stack ? hash_pair(code, stack) | 1 : 0;
+    return before && x->image && x->image != before;
+}
+
+void col_paced_choose(struct col_paced_process *x, int tid)
+{
+    struct col_paced_thread *t;
+
+    add_thread(x, tid);
+    sort_threads(x);
+    t = col_paced_find(x, tid);
+    if (t)
+        t->cpu_ns = col_paced_thread_cpu(t);
 }
 
 void col_paced_scan(struct col_paced_process *x, uint64_t now)
@@ -172,7 +254,8 @@ void col_paced_scan(struct col_paced_process *x, uint64_t now)
     size_t known = x->thread.n;
 
     x->scan_ns = now + (SCAN_MS + x->thread.n * SCAN_EACH_MS) * (uint64_t)COL_PACED_NS_PER_MS;
-    col_proc_threads(x->pid, &tids);
+    if (!x->chosen)
+        col_proc_threads(x->pid, &tids);
     for (size_t i = 0, n = known; i < tids.n; i++) {
         size_t at = search(0, n, k, x->thread.v[k]->tid < tids.v[i]);
 
@@ -180,10 +263,8 @@ void col_paced_scan(struct col_paced_process *x, uint64_t now)
             add_thread(x, tids.v[i]);
     }
     vec_release(&tids);
-    if (x->thread.n > known) {
-        qsort(x->thread.v, x->thread.n, sizeof *x->thread.v, by_tid);
-        x->all_ns = 0;
-    }
+    if (x->thread.n > known)
+        sort_threads(x);
     read_status(x);
 }
 
@@ -201,6 +282,7 @@ void col_paced_free(struct col_paced_process *x)
         free_thread(x->thread.v[i]);
     vec_release(&x->thread);
     vec_release(&x->awake);
+    vec_release(&x->running);
     buf_release(&x->code);
     free(x);
 }

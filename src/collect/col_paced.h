@@ -15,21 +15,37 @@ enum { COL_PACED_NS_PER_MS = 1000000 };
 
 struct col_paced_process;
 
+enum col_paced_way { /* how its threads are sampled */
+    COL_PACED_ASKED, /* by the agent, on request (col_ask.c) */
+    COL_PACED_HALTED, /* by brief stops (col_halt.c) */
+    COL_PACED_LISTED, /* not at all: its CPU time is followed */
+};
+
 struct col_paced_thread {
     int tid, inner_tid;  /* as we see it, and as it sees itself */
     int state;           /* its file "syscall" or "stat" in /proc */
+    int schedstat;       /* -1: not opened */
     bool has_syscall;
-    bool gone, silent;
+    bool gone, silent, runs;
     uint64_t cpu_ns;     /* at its last sample */
     uint64_t look_ns, rest_ns;
-    uint64_t asked_ns;   /* 0: no request */
+    uint64_t asked_ns;   /* 0: no request; HALTED: its last sample */
     uint32_t request;    /* its number */
     struct col_paced_process *of;
 };
 
 struct col_paced_process {
-    uint32_t number; /* in the memory of the agents */
+    enum col_paced_way way;
+    uint32_t number; /* ASKED: in the memory of the agents */
     int64_t pid, inner_pid;
+    uint64_t image;     /* of its program: changes at exec, 0 unknown */
+    uint64_t stack_end; /* of its first thread, 0 unknown */
+    bool chosen;        /* only the threads that were added are sampled */
+    size_t turn;        /* HALTED: the thread to stop first */
+    char name[16];      /* HALTED, LISTED: of the program */
+    const char *why;    /* the agent is not in it */
+    char refused[64];   /* why it could not be sampled, "" if it is */
+    uint64_t other_ns, samples; /* its CPU time and samples without the agent */
     uint64_t period_ns;
     uint32_t threads, maps; /* those of the memory when last looked at */
     uint64_t scan_ns;
@@ -40,11 +56,18 @@ struct col_paced_process {
     uint64_t maps_ns, maps_rest_ns; /* when to read them again, 0: not; after that */
     VEC(struct col_paced_thread *) thread; /* in order of tid */
     VEC(struct col_paced_thread *) awake;  /* those that do not rest */
+    VEC(struct col_paced_thread *) running; /* HALTED: to be stopped in this tick */
     uint64_t all_ns; /* when to look at those that rest too */
 };
 
 /* Find new threads, whether the process is traced, and when to scan again. */
 void col_paced_scan(struct col_paced_process *x, uint64_t now);
+/* Add thread TID and forget the CPU time that it has used. */
+void col_paced_choose(struct col_paced_process *x, int tid);
+/* Find out which program the process runs.  Returns whether that has changed. */
+bool col_paced_look_at_image(struct col_paced_process *x);
+/* CPU time of process PID, 0 if unknown. */
+uint64_t col_paced_clock(int64_t pid);
 /* CPU time that the process has used since the last call. */
 uint64_t col_paced_cpu(struct col_paced_process *x);
 bool col_paced_has_ended(const struct col_paced_process *x);
@@ -56,6 +79,8 @@ void col_paced_free(struct col_paced_process *x);
 
 enum col_paced_state { COL_PACED_ENDED, COL_PACED_WAITS, COL_PACED_RUNS };
 enum col_paced_state col_paced_state(struct col_paced_thread *t);
+/* CPU time of T, 0 if unknown.  Exact while it is stopped; else as old as the last tick. */
+uint64_t col_paced_thread_cpu(struct col_paced_thread *t);
 /* The weight of a sample of T at CPU_NS: the CPU time since the last one, but at most a few
  * periods.  CPU_NS 0: it is unknown, and the weight is one period. */
 uint64_t col_paced_weight(struct col_paced_thread *t, uint64_t cpu_ns);

@@ -15,6 +15,7 @@
 #include "collect/col_ask.h"
 #include "collect/col_code.h"
 #include "collect/col_paced.h"
+#include "collect/col_stoppable.h"
 #include "collect/col_thread.h"
 
 enum {
@@ -24,33 +25,64 @@ enum {
     EXPLAIN_MS = 4,          /* CPU time that the running threads may leave unexplained, */
     EXPLAIN_NS = 20000,      /* and for each thread: many times what a look at it costs */
     COUNT_NS = 100000,       /* between reads of that CPU time, for each thread */
+    PENDING_NS = 500000,     /* between looks at threads that have not stopped yet */
+    END_SECONDS = 2,         /* for the thread to end */
 };
+
+/* A random number below N: samples must not keep step with periodic work. */
+static uint64_t random_below(struct col_pacer *p, uint64_t n)
+{
+    p->seed ^= p->seed << 13;
+    p->seed ^= p->seed >> 7;
+    p->seed ^= p->seed << 17;
+    return n ? p->seed % n : 0;
+}
 
 /* --- looking --- */
 
-/* Ask T for a sample if it runs.  Returns whether it does. */
+/* When to look again at a thread that runs: at the next tick, unless its rate is lower. */
+static uint64_t next_look(struct col_pacer *p, const struct col_paced_process *x, uint64_t now)
+{
+    uint64_t rest = x->period_ns;
+
+    if (rest <= p->period_ns)
+        return 0;
+    return now + rest - rest / 8 - p->period_ns / 2 + random_below(p, rest / 4);
+}
+
+static bool sample(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t now)
+{
+    if (t->of->way == COL_PACED_ASKED)
+        return col_ask(p, t, sig, now);
+    vec_push(&t->of->running, t);
+    return true;
+}
+
+/* Sample T if it runs.  Returns whether it does. */
 static bool look(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t now)
 {
     enum col_paced_state state;
 
-    if (col_ask_is_open(p, t, sig, now))
+    if (t->of->way == COL_PACED_ASKED && col_ask_is_open(p, t, sig, now))
         return true;
     if (t->silent || now < t->look_ns)
-        return false;
+        return t->runs && !t->silent;
     state = col_paced_state(t);
     t->gone = state == COL_PACED_ENDED;
-    t->rest_ns = state == COL_PACED_RUNS ? p->period_ns : 4 * t->rest_ns;
+    t->runs = state == COL_PACED_RUNS;
+    t->rest_ns = t->runs ? p->period_ns : 4 * t->rest_ns;
     if (t->rest_ns > REST_MS * (uint64_t)COL_PACED_NS_PER_MS)
         t->rest_ns = REST_MS * (uint64_t)COL_PACED_NS_PER_MS;
-    t->look_ns = state == COL_PACED_RUNS ? 0 : now + t->rest_ns / 2;
-    return state == COL_PACED_RUNS && col_ask(p, t, sig, now);
+    t->look_ns = t->runs ? next_look(p, t->of, now) : now + t->rest_ns / 2;
+    return t->runs && sample(p, t, sig, now);
 }
 
 /* A thread that waited has run: look at all of them. */
 static void wake(struct col_paced_process *x)
 {
     for (size_t i = 0; i < x->thread.n; i++)
-        x->thread.v[i]->look_ns = 0;
+        if (!x->thread.v[i]->runs)
+            x->thread.v[i]->look_ns = 0;
     x->unexplained_ns = x->all_ns = 0;
 }
 
@@ -61,20 +93,59 @@ static bool rests(const struct col_paced_thread *t)
 
 static void drop_gone(struct col_pacer *p, struct col_paced_process *x)
 {
-    for (size_t i = 0; i < x->thread.n; i++)
+    for (size_t i = 0; i < x->thread.n && x->way == COL_PACED_ASKED; i++)
         if (x->thread.v[i]->gone)
             col_ask_forget(p, x->thread.v[i]);
     col_paced_drop_gone(x);
 }
 
+/* X could not be sampled: it may have ended, or permit it now. */
+static void look_again(struct col_paced_process *x)
+{
+    struct col_reason why;
+    bool ended = col_paced_has_ended(x);
+
+    for (size_t i = 0; i < x->thread.n; i++)
+        x->thread.v[i]->gone = ended;
+    if (ended)
+        col_paced_drop_gone(x);
+    else if (x->way == COL_PACED_LISTED && col_stoppable(x->pid, &why))
+        x->way = COL_PACED_HALTED;
+}
+
 static void scan(struct col_pacer *p, struct col_paced_process *x, uint64_t now)
 {
-    uint32_t threads = __atomic_load_n(&p->memory->process[x->number].threads, __ATOMIC_RELAXED);
+    uint32_t threads = x->threads;
 
+    if (x->way == COL_PACED_ASKED)
+        threads = __atomic_load_n(&p->memory->process[x->number].threads, __ATOMIC_RELAXED);
     if (now < x->scan_ns && threads == x->threads)
         return;
     x->threads = threads;
     col_paced_scan(x, now);
+    if (x->way == COL_PACED_HALTED && x->is_traced)
+        col_halt_refused(x, (int)x->pid);
+    if (x->way == COL_PACED_LISTED) {
+        p->cpu_ns += col_paced_cpu(x);
+        look_again(x);
+    }
+}
+
+/* Stop the threads that run, one after the other.  While one has not stopped, which is because it
+ * waits for a CPU, no other thread of its process may be seized; that has its turn next time. */
+static void halt_threads(struct col_pacer *p, struct col_paced_process *x)
+{
+    size_t n = x->running.n;
+
+    for (size_t i = 0; i < n && x->way == COL_PACED_HALTED; i++) {
+        size_t at = (x->turn + i) % n;
+
+        if (!col_halt(p, x->running.v[at])) {
+            x->turn = at;
+            break;
+        }
+    }
+    x->running.n = 0;
 }
 
 /* Look at the threads that do not rest, and from time to time at all.  Returns how many run. */
@@ -96,6 +167,7 @@ static size_t look_at_threads(struct col_pacer *p, struct col_paced_process *x, 
         if (!t->gone && !rests(t))
             vec_push(&x->awake, t); /* V may be the same array: N is at most I */
     }
+    halt_threads(p, x);
     if (any_gone)
         drop_gone(p, x);
     return running;
@@ -124,11 +196,12 @@ static void explain(struct col_pacer *p, struct col_paced_process *x, size_t run
 
 static void look_at(struct col_pacer *p, struct col_paced_process *x, uint64_t now)
 {
-    int sig = col_ask_signal(p, x);
+    int sig = x->way == COL_PACED_ASKED ? col_ask_signal(p, x) : 0;
 
-    col_code_look(x, &p->batch, now);
+    if (x->way == COL_PACED_ASKED)
+        col_code_look(x, &p->batch, now);
     scan(p, x, now);
-    if (!sig || x->is_traced)
+    if (x->is_traced || x->way == COL_PACED_LISTED || (x->way == COL_PACED_ASKED && !sig))
         return;
     explain(p, x, look_at_threads(p, x, sig, now), now);
 }
@@ -139,7 +212,9 @@ static void tick(struct col_pacer *p)
 
     pthread_mutex_lock(&p->mutex);
     col_ask_collect(p, now);
+    col_halt_pending(p);
     col_adopt_new(p, now);
+    col_others_look(p, now);
     for (size_t i = 0; i < p->process.n;) {
         look_at(p, p->process.v[i], now);
         if (p->process.v[i]->thread.n)
@@ -152,21 +227,24 @@ static void tick(struct col_pacer *p)
 
 /* --- the thread --- */
 
-/* A random number below N: samples must not keep step with periodic work. */
-static uint64_t random_below(struct col_pacer *p, uint64_t n)
-{
-    p->seed ^= p->seed << 13;
-    p->seed ^= p->seed >> 7;
-    p->seed ^= p->seed << 17;
-    return n ? p->seed % n : 0;
-}
-
 static void sleep_until(uint64_t ns)
 {
     struct timespec t = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
 
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
         ;
+}
+
+/* A thread that stops late is not kept waiting until the next tick. */
+static void sleep_or_halt(struct col_pacer *p, uint64_t until_ns)
+{
+    while (p->halt.pending.n && clock_mono_ns() + PENDING_NS < until_ns) {
+        sleep_until(clock_mono_ns() + PENDING_NS);
+        pthread_mutex_lock(&p->mutex);
+        col_halt_pending(p);
+        pthread_mutex_unlock(&p->mutex);
+    }
+    sleep_until(until_ns);
 }
 
 /* Ask for short slices: the scheduler (Linux 6.12 and later) then lets us run soon after we wake,
@@ -198,7 +276,7 @@ static void *run(void *with)
         if (next + 10 * p->period_ns < now)
             next = now; /* we were not scheduled: do not catch up */
         next += p->period_ns;
-        sleep_until(next - random_below(p, p->period_ns / 4));
+        sleep_or_halt(p, next - random_below(p, p->period_ns / 4));
         tick(p);
     }
     return NULL;
@@ -210,6 +288,7 @@ void col_pacer_init(struct col_pacer *p, struct agent_memory *m, uint64_t inode,
 
     *p = (struct col_pacer){ .memory = m, .memory_inode = inode, .period_ns = 1000000000u / hz,
                              .seed = clock_mono_ns() | 1 };
+    p->halt_period_ns = 1000000000u / (hz < COL_HALT_HZ ? hz : COL_HALT_HZ);
     p->namespace = stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
     pthread_mutex_init(&p->mutex, NULL);
 }
@@ -220,16 +299,34 @@ int col_pacer_start(struct col_pacer *p)
     return p->runs ? 0 : EAGAIN;
 }
 
+/* The thread may be kept waiting for ever, for example by a program whose stack lies in a file of a
+ * file system that does not answer. */
+static bool end_thread(struct col_pacer *p)
+{
+    struct timespec until;
+
+    __atomic_store_n(&p->stop, true, __ATOMIC_RELEASE);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += END_SECONDS;
+    if (pthread_clockjoin_np(p->thread, NULL, CLOCK_MONOTONIC, &until) == 0)
+        return true;
+    pthread_detach(p->thread);
+    p->is_stuck = true;
+    col_halt_abandon();
+    return false;
+}
+
 void col_pacer_stop(struct col_pacer *p)
 {
     uint64_t now = clock_mono_ns();
 
     if (!p->runs)
         return;
-    __atomic_store_n(&p->stop, true, __ATOMIC_RELEASE);
-    pthread_join(p->thread, NULL);
     p->runs = false;
-    __atomic_store_n(&p->memory->ended, 1, __ATOMIC_RELEASE);
+    if (!end_thread(p))
+        return;
+    if (p->memory)
+        __atomic_store_n(&p->memory->ended, 1, __ATOMIC_RELEASE);
     col_ask_collect(p, now);
     col_adopt_new(p, now);
     for (size_t i = 0; i < p->process.n;) {
@@ -255,12 +352,16 @@ void col_pacer_take(struct col_pacer *p, struct col_batch *b)
 
 void col_pacer_release(struct col_pacer *p)
 {
-    if (!p->memory)
+    if (!p->period_ns)
         return;
     col_pacer_stop(p);
+    if (p->is_stuck)
+        return;
     while (p->process.n)
         col_adopt_free(p, p->process.v[--p->process.n]);
     vec_release(&p->process);
+    col_halt_release(p);
+    col_others_release(&p->others);
     col_batch_release(&p->batch);
     pthread_mutex_destroy(&p->mutex);
 }

@@ -17,21 +17,26 @@
 #include "base/mem.h"
 #include "channel/agent_memory.h"
 #include "collect/col_batch.h"
+#include "collect/col_halt.h"
+#include "collect/col_others.h"
 
 struct col_paced_process;
 
 struct col_pacer {
-    struct agent_memory *memory;
+    struct agent_memory *memory; /* NULL: there are no agents */
     uint64_t memory_inode;
     uint64_t namespace;  /* of processes: ours */
-    uint64_t period_ns;
+    uint64_t period_ns, halt_period_ns;
     uint64_t seed;       /* of the jitter */
     uint32_t n_seen;     /* of memory->n_processes */
     VEC(struct col_paced_process *) process;
     uint64_t sample_ns[AGENT_SAMPLES]; /* since when each is TAKEN; 0: it was not */
+    struct col_others others;
+    struct col_halts halt;
     pthread_t thread;
     bool runs;
     bool stop;           /* atomic */
+    bool is_stuck;       /* the thread did not end */
     /* Shared with the main thread, under the mutex. */
     pthread_mutex_t mutex;
     struct col_batch batch;
@@ -41,11 +46,12 @@ struct col_pacer {
     uint64_t samples;
 };
 
-/* HZ samples per second.  INODE is that of the memory. */
+/* HZ samples per second.  INODE is that of the memory M, which may be NULL. */
 void col_pacer_init(struct col_pacer *p, struct agent_memory *m, uint64_t inode, uint64_t hz);
 /* Start the thread.  Returns 0 or an errno. */
 int col_pacer_start(struct col_pacer *p);
-/* End the thread, after it has collected what was asked for. */
+/* End the thread, after it has collected what was asked for.  A thread that a hostile program keeps
+ * waiting is left behind. */
 void col_pacer_stop(struct col_pacer *p);
 /* Exchange the current batch for the empty one at *B. */
 void col_pacer_take(struct col_pacer *p, struct col_batch *b);

@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 const struct col_rung col_rungs[] = {
-    { "kernel+user", "samples and stacks in kernel and user space", false, false },
-    { "user", "samples and stacks in user space", true, false },
+    { "kernel+user", "samples and stacks in kernel and user space", false, false, false },
+    { "user", "samples and stacks in user space", true, false, false },
     { "in-process", "samples and stacks in user space, of commands; kernel time in its caller",
-      true, true },
+      true, true, false },
+    { "stops", "the same of running processes and static programs, at 100 Hz, by brief stops", true,
+      false, true },
     { 0 },
 };
 
@@ -144,20 +146,20 @@ static int no_lbr(struct err *e)
     return -1;
 }
 
-static const struct col_rung *in_process_rung(void)
+static const struct col_rung *paced_rung(bool stops)
 {
     const struct col_rung *r = col_rungs;
 
-    while (!r->in_process)
+    while (stops ? !r->stops : !r->in_process)
         r++;
     return r;
 }
 
-/* Why the agent cannot record what the options ask for; NULL: it can. */
-static const char *not_in_process(const struct col_events *events, const struct col_options *o)
+/* Why the agent, or brief stops, cannot record what the options ask for; NULL: they can. */
+static const char *not_paced(const struct col_events *events, const struct col_options *o)
 {
-    if (!o->command || o->system_wide)
-        return "only a command can be sampled from inside";
+    if (o->system_wide)
+        return "only a command or processes can be sampled from inside";
     if (o->events)
         return "samples from inside the program have no events (-e)";
     if (o->wall)
@@ -169,16 +171,27 @@ static const char *not_in_process(const struct col_events *events, const struct 
     return events->v[0].no_user ? "the event is in the kernel" : NULL;
 }
 
-static int take_in_process(struct col_events *events, const struct col_options *o,
+static int take_paced(struct col_events *events, const struct col_options *o,
                            struct col_probe *p, struct err *e)
 {
-    const char *why = not_in_process(events, o);
+    const char *why = not_paced(events, o);
 
     if (why)
         return err_set(e, ERR_USAGE, "--in-process: %s", why);
     events->v[0] = col_event_clock();
-    p->rung = in_process_rung();
+    p->rung = paced_rung(!o->command);
     return 0;
+}
+
+void col_probe_take_stops(struct col_probe *p, const char *what, const char *why)
+{
+    size_t n = strlen(p->reason.why);
+    const char *name = strrchr(what, '/');
+
+    p->rung = paced_rung(true);
+    snprintf(p->reason.why + n, sizeof p->reason.why - n,
+             "%s%.32s cannot be sampled from inside: %s", n ? "; " : "", name ? name + 1 : what,
+             why);
 }
 
 int col_probe(struct col_events *events, const struct col_options *o, struct col_probe *p,
@@ -189,7 +202,7 @@ int col_probe(struct col_events *events, const struct col_options *o, struct col
 
     *p = (struct col_probe){ 0 };
     if (o->in_process)
-        return take_in_process(events, o, p, e);
+        return take_paced(events, o, p, e);
     if (replace_absent(events, p, e) < 0)
         return -1;
     if (lbr && (errnum = first_refusal(events, true, system_wide, true)) && !is_refusal(errnum))
@@ -209,8 +222,8 @@ int col_probe(struct col_events *events, const struct col_options *o, struct col
         p->build_ids = kernel_has_build_ids();
         return 0;
     }
-    if (not_in_process(events, o) || is_shortage(errnum))
+    if (not_paced(events, o) || is_shortage(errnum))
         return no_rung(errnum, o->levels != COL_KERNEL_ONLY, system_wide, e);
     col_probe_explain(errnum, true, false, &p->reason);
-    return take_in_process(events, o, p, e);
+    return take_paced(events, o, p, e);
 }

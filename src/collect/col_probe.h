@@ -19,7 +19,15 @@ struct col_rung {
     const char *gives;
     bool no_kernel;
     bool in_process; /* by the agent, not by perf events */
+    bool stops;      /* by brief stops, not by perf events */
 };
+
+/* Paced by col_pacer.c instead of the kernel. */
+static inline bool col_rung_is_paced(const struct col_rung *r)
+{
+    return r->in_process || r->stops;
+}
+
 extern const struct col_rung col_rungs[]; /* best first; a NULL name ends the list */
 
 struct col_probe {
@@ -33,6 +41,9 @@ struct col_probe {
  * software clock.  Returns -1 with the remedy in *E when no rung works. */
 int col_probe(struct col_events *events, const struct col_options *o, struct col_probe *p,
               struct err *e);
+
+/* Change P to sample by stops, because WHAT cannot be sampled from inside: WHY. */
+void col_probe_take_stops(struct col_probe *p, const char *what, const char *why);
 
 /* Returns 0 when EV can be opened this way, else the errno. */
 int col_probe_open(const struct col_event *ev, bool no_kernel, bool system_wide, bool lbr);

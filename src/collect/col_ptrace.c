@@ -29,7 +29,7 @@ static long request(int what, const struct col_ptrace *t, uintptr_t address, uin
 
 int col_ptrace_seize(struct col_ptrace *t, pid_t pid, pid_t tid)
 {
-    *t = (struct col_ptrace){ .pid = pid, .tid = tid };
+    *t = (struct col_ptrace){ .pid = pid, .tid = tid, .ran_ns = clock_mono_ns() };
     if (request(PTRACE_SEIZE, t, 0, 0) == 0) {
         request(PTRACE_INTERRUPT, t, 0, 0); /* fails only if it has ended: wait tells */
         return 0;
@@ -96,12 +96,12 @@ static void wait_for_child(uint64_t ns)
 enum col_ptrace_state col_ptrace_wait(struct col_ptrace *t, uint64_t until_ns)
 {
     for (;;) {
+        uint64_t now = clock_mono_ns();
         enum col_ptrace_state state = look(t);
-        uint64_t now;
 
-        if (state != COL_PTRACE_NOT_YET || !until_ns)
+        if (state != COL_PTRACE_NOT_YET)
             return state;
-        now = clock_mono_ns();
+        t->ran_ns = now;
         if (now >= until_ns)
             return state;
         wait_for_child(until_ns - now);

@@ -26,6 +26,7 @@ struct col_ptrace { /* a seized thread; zeroed: none */
     pid_t pid, tid;
     int signal; /* that it was about to receive when it stopped; 0: none */
     bool in_group_stop; /* by SIGSTOP or a signal like it */
+    uint64_t ran_ns;    /* when it was last seen not to have stopped */
 };
 
 /* Seize thread TID of process PID and ask it to stop.  Returns 0 or an errno: EPERM if it is traced

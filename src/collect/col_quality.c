@@ -107,7 +107,7 @@ static const char *levels_name(const struct col_session *s)
         kernel |= !s->events.v[i].no_kernel;
         user |= !s->events.v[i].no_user;
     }
-    if (s->probe.rung->in_process)
+    if (col_rung_is_paced(s->probe.rung))
         return s->probe.rung->name;
     if (s->plan.no_user || !user)
         return "kernel";
@@ -119,7 +119,7 @@ static bool samples_all(const struct col_session *s)
 {
     const struct col_event *first = &s->events.v[0];
 
-    return s->probe.rung->in_process ||
+    return col_rung_is_paced(s->probe.rung) ||
            (first->is_clock && !first->no_kernel && !first->no_user && !s->plan.no_kernel &&
             !s->plan.no_user && !s->options->system_wide);
 }
@@ -129,10 +129,15 @@ static double rate_of(const struct col_session *s)
 {
     const struct perf_attr *first = s->engine.attrs.v.v[0];
     double asked = (double)s->plan.frequency_hz, rate;
+    uint64_t samples = first->samples, ns = s->counted_ns;
 
-    if (!s->counted_ns || !samples_all(s))
+    if (s->probe.rung->in_process) { /* programs without the agent have another rate */
+        samples -= s->agent.others.samples;
+        ns -= s->agent.others.ns < ns ? s->agent.others.ns : ns;
+    }
+    if (!ns || !samples_all(s))
         return 0;
-    rate = (double)first->samples * 1e9 / (double)s->counted_ns;
+    rate = (double)samples * 1e9 / (double)ns;
     /* The two clocks do not start and stop at the same instant. */
     return rate > asked && rate < 1.01 * asked ? asked : rate;
 }
@@ -227,6 +232,10 @@ void col_quality_summary(struct col_session *s)
     sum->threads = s->engine.processes.thread.n;
     sum->rung = levels_name(s);
     snprintf(sum->why, sizeof sum->why, "%s", s->probe.reason.why);
+    sum->stops = s->agent.pacer.halt.stops;
+    sum->stopped_ns = s->agent.pacer.halt.stopped_ns;
+    snprintf(sum->without, sizeof sum->without, "%s",
+             s->agent.without.n ? buf_text(&s->agent.without) : "");
     sum->rate_asked = (double)s->plan.frequency_hz;
     sum->copy_bytes = s->perf.big ? s->plan.big_copy_bytes : s->plan.copy_bytes;
     if (s->options->system_wide || (!s->cpu_ns && !s->target.cpu_ns))

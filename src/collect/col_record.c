@@ -14,6 +14,7 @@
 #include "collect/col_keep.h"
 #include "collect/col_proc.h"
 #include "collect/col_session.h"
+#include "collect/col_stoppable.h"
 
 enum {
     COPY_BYTES = 32 << 10, /* costs the target no more than 4 KB */
@@ -67,6 +68,8 @@ static void make_plan(struct col_session *s)
 
     p->events = &s->events;
     p->frequency_hz = o->frequency_hz ? o->frequency_hz : COL_DEFAULT_HZ;
+    if (s->probe.rung->stops && p->frequency_hz > COL_HALT_HZ)
+        p->frequency_hz = COL_HALT_HZ;
     p->graph = o->graph;
     p->depth = o->depth;
     if (o->graph == COL_GRAPH_AUTO || o->graph == COL_GRAPH_DWARF)
@@ -92,6 +95,17 @@ static int choose_events(struct col_session *s, struct err *e)
         return col_event_parse(o->events, &s->events, e);
     /* To compare with waiting, running must be in nanoseconds too. */
     return col_event_parse(o->wall ? "cpu-clock" : "cycles", &s->events, e);
+}
+
+/* A program that cannot load the agent is stopped instead. */
+static void choose_way(struct col_session *s)
+{
+    const char *why = NULL;
+
+    if (s->probe.rung->in_process)
+        why = col_agent_refuses(s->options->command[0]);
+    if (why)
+        col_probe_take_stops(&s->probe, s->options->command[0], why);
 }
 
 static void define_metrics(struct col_session *s)
@@ -264,6 +278,42 @@ static int spawn(struct col_session *s, struct err *e)
     return rc;
 }
 
+/* Process PID can be sampled by stops. */
+static int check_stops(const struct col_session *s, int64_t pid, struct err *e)
+{
+    struct col_reason why;
+
+    if (col_stoppable(pid, &why))
+        return 0;
+    if (!why.why[0])
+        return err_set(e, ERR_MISSING, "no process %ld", (long)pid);
+    err_hint(e, "%s", why.remedy);
+    if (s->probe.reason.why[0])
+        return err_set(e, ERR_REFUSED, "cannot sample process %ld: %s, and %s", (long)pid,
+                       s->probe.reason.why, why.why);
+    return err_set(e, ERR_REFUSED, "cannot sample process %ld: %s", (long)pid, why.why);
+}
+
+static int open_paced(struct col_session *s, struct err *e)
+{
+    const struct col_options *o = s->options;
+    struct col_target *t = &s->target;
+
+    if (s->probe.rung->in_process)
+        return 0;
+    col_agent_open_stops(&s->agent, &s->engine, s->plan.frequency_hz);
+    if (o->command)
+        return check_stops(s, t->pid, e);
+    for (size_t i = 0; i < o->n_pids; i++)
+        if (col_target_watch(t, o->pids[i], e) < 0 || check_stops(s, o->pids[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < o->n_tids; i++)
+        if (!is_whole(o, col_proc_of_thread(o->tids[i])) &&
+            (col_target_watch_thread(t, o->tids[i], e) < 0 || check_stops(s, o->tids[i], e) < 0))
+            return -1;
+    return 0;
+}
+
 static int open_all(struct col_session *s, struct err *e)
 {
     const struct col_options *o = s->options;
@@ -275,8 +325,8 @@ static int open_all(struct col_session *s, struct err *e)
     s->target.adopts = o->duration_s > 0;
     if (o->command && spawn(s, e) < 0)
         return -1;
-    if (s->probe.rung->in_process)
-        return 0;
+    if (col_rung_is_paced(s->probe.rung))
+        return open_paced(s, e);
     if (o->system_wide)
         return col_perf_add(&s->perf, -1, COL_WHOLE, e);
     if (o->command)
@@ -288,6 +338,56 @@ static int open_all(struct col_session *s, struct err *e)
     return attach_threads(s, e);
 }
 
+/* The chosen threads of the process of thread FIRST. */
+static void take_threads(struct col_session *s, size_t first)
+{
+    const struct col_target *t = &s->target;
+    int64_t tids[COL_MAX_PIDS];
+    size_t n = 0;
+
+    for (size_t i = first; i < t->n_threads; i++)
+        if (t->thread[i].pid == t->thread[first].pid)
+            tids[n++] = t->thread[i].tid;
+    col_others_add(&s->agent.pacer, &(struct col_others_add){ .pid = t->thread[first].pid,
+                                                              .tids = tids, .n = n,
+                                                              .is_old = true }, s->start_ns);
+}
+
+/* A running process.  Its threads are stopped, unless another way is found to sample it. */
+static void take_process(struct col_session *s, int64_t pid)
+{
+    col_others_add(&s->agent.pacer, &(struct col_others_add){ .pid = pid, .is_old = true,
+                                                              .follow = !s->options->no_children },
+                   s->start_ns);
+}
+
+static int begin_paced(struct col_session *s, struct err *e)
+{
+    const struct col_options *o = s->options;
+    uint64_t delay_ns = (uint64_t)(o->delay_s * 1e9);
+
+    for (size_t i = 0; i < o->n_pids; i++) {
+        add_threads(s, o->pids[i]);
+        take_process(s, o->pids[i]);
+    }
+    note_chosen_threads(s);
+    for (size_t i = 0; i < s->target.n_threads; i++)
+        if (!has_process_before(&s->target, i))
+            take_threads(s, i);
+    return col_agent_start(&s->agent, s->start_ns + delay_ns, e);
+}
+
+/* The command runs: sample it by stops, or look for processes that it starts without the agent. */
+static void follow_command(struct col_session *s)
+{
+    const struct col_options *o = s->options;
+    struct col_pacer *p = &s->agent.pacer;
+
+    if (s->probe.rung->stops)
+        col_others_add(p, &(struct col_others_add){ .pid = s->target.pid }, clock_mono_ns());
+    col_others_find(p, s->zones.guard.pid, !o->no_children);
+}
+
 static int begin(struct col_session *s, struct err *e)
 {
     const struct col_options *o = s->options;
@@ -295,10 +395,8 @@ static int begin(struct col_session *s, struct err *e)
     /* Rings fill while we wait for a CPU: raise our priority if permitted. */
     setpriority(PRIO_PROCESS, 0, PRIORITY);
     s->start_ns = s->engine.processes.start_ns = clock_mono_ns();
-    if (s->probe.rung->in_process) {
-        uint64_t delay_ns = (uint64_t)(o->delay_s * 1e9);
-
-        if (col_agent_start(&s->agent, s->start_ns + delay_ns, e) < 0)
+    if (col_rung_is_paced(s->probe.rung)) {
+        if (begin_paced(s, e) < 0)
             return -1;
     } else if (!s->plan.on_exec) {
         col_perf_start_side(&s->perf);
@@ -310,7 +408,11 @@ static int begin(struct col_session *s, struct err *e)
         if (!s->plan.delayed)
             col_perf_start(&s->perf);
     }
-    return o->command ? col_target_go(&s->target, o->command, e) : 0;
+    if (o->command && col_target_go(&s->target, o->command, e) < 0)
+        return -1;
+    if (o->command && col_rung_is_paced(s->probe.rung))
+        follow_command(s);
+    return 0;
 }
 
 /* Libraries keep the chosen variants in the target's memory: read them while it runs. */
@@ -325,7 +427,7 @@ static void add_sources(struct col_session *s)
 {
     uint64_t delay_ns = (uint64_t)(s->options->delay_s * 1e9);
 
-    if (s->probe.rung->in_process) {
+    if (col_rung_is_paced(s->probe.rung)) {
         vec_push(&s->sources.v, col_agent_source(&s->agent));
     } else {
         col_rings_init(&s->rings, &s->perf, &s->engine, &s->look, s->start_ns,
@@ -438,7 +540,7 @@ static void finish(struct col_session *s)
     s->stop_ns = clock_mono_ns();
     col_surroundings_stop(&s->around);
     col_sources_finish(&s->sources, s->stop_ns);
-    if (s->probe.rung->in_process)
+    if (col_rung_is_paced(s->probe.rung))
         s->counted_ns = col_agent_cpu_ns(&s->agent);
     else if (s->events.v[0].is_clock && !s->options->system_wide)
         s->counted_ns = col_perf_first_count(&s->perf);
@@ -475,12 +577,12 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
     s.host = col_host;
     perf_engine_init(&s.engine, &s.in, &s.host);
     if (col_target_init(&s.target, e) < 0 || choose_events(&s, e) < 0 ||
-        col_probe(&s.events, o, &s.probe, e) < 0 ||
-        (s.probe.rung->in_process && col_agent_check(o->command[0], e) < 0))
+        col_probe(&s.events, o, &s.probe, e) < 0)
         goto out;
+    choose_way(&s);
     if (o->patience)
         o->patience(o->context, col_target_ready, &s.target);
-    s.host.rereads_maps = s.probe.rung->in_process;
+    s.host.rereads_maps = col_rung_is_paced(s.probe.rung);
     make_plan(&s);
     col_perf_init(&s.perf, &s.plan, &s.engine);
     if (open_all(&s, e) < 0)

@@ -28,6 +28,7 @@ int col_target_init(struct col_target *t, struct err *e)
     sigemptyset(&mask);
     for (size_t i = 0; i < COL_STOPS; i++)
         sigaddset(&mask, col_stops_signals[i]);
+    sigaddset(&mask, SIGCHLD); /* col_ptrace.c waits for it */
     sigprocmask(SIG_BLOCK, &mask, &t->old_mask);
     return col_stops_open(&t->signals, e);
 }

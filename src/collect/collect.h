@@ -25,8 +25,10 @@ struct col_summary {
     uint64_t complete, cut, joined, unreadable; /* stacks; joined ones are complete */
     uint64_t wall_ns, own_cpu_ns, target_cpu_ns;
     uint64_t processes, threads;
+    uint64_t stops, stopped_ns;       /* of threads, to sample them */
+    char without[1024];               /* list of processes without the agent, at the end */
     double rate_asked, rate_achieved; /* Hz; achieved is per CPU second of the target */
-    const char *rung;                 /* "kernel+user", "user" */
+    const char *rung;                 /* "kernel+user", "user", "in-process", "stops" */
     char why[256];                    /* why the rung above failed, "" at the top */
     uint32_t copy_bytes;              /* size of stack copies, as last used */
     int exit_status;                  /* its exit status, or 128 + signal */
@@ -49,7 +51,7 @@ struct col_options { /* {0} plus a command, pids, tids or system_wide is valid *
     enum col_levels levels;
     const char *pin; /* "0,2-3": CPUs that the command may use */
     bool no_children, wall, no_source;
-    bool in_process; /* sample from inside the command, not by perf events */
+    bool in_process; /* sample from inside the command, or by stops, not by perf events */
     bool output_to_stderr; /* redirect the command's standard output */
     /* Called about ten times a second with the progress so far. */
     void (*tick)(void *context, const struct col_summary *now);

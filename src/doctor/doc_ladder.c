@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "collect/col_probe.h"
+#include "collect/col_stoppable.h"
 #include "doctor/doctor.h"
 
 static void try_rung(struct doc_rungs *out, const char *name, const char *gives, bool no_kernel,
@@ -24,11 +25,24 @@ static void try_rung(struct doc_rungs *out, const char *name, const char *gives,
     snprintf(r->remedy, sizeof r->remedy, "%s", reason.remedy);
 }
 
+static void try_stops(struct doc_rungs *out, const struct col_rung *rung)
+{
+    struct doc_rung *r = vec_add(&out->v);
+    struct col_reason reason;
+
+    *r = (struct doc_rung){ .name = rung->name, .gives = rung->gives };
+    r->holds = col_stoppable_children(&reason);
+    snprintf(r->why, sizeof r->why, "%s", reason.why);
+    snprintf(r->remedy, sizeof r->remedy, "%s", reason.remedy);
+}
+
 void doc_ladder(struct doc_rungs *out)
 {
     try_rung(out, "system-wide", "record -a: every process, kernel and user space", false, true);
     for (const struct col_rung *r = col_rungs; r->name; r++)
-        if (r->in_process)
+        if (r->stops)
+            try_stops(out, r);
+        else if (r->in_process)
             vec_push(&out->v, ((struct doc_rung){ .name = r->name, .gives = r->gives,
                                                   .holds = true }));
         else

@@ -220,6 +220,7 @@ static const struct rule {
     void (*put)(const struct merge_meta *m, const char *key);
 } rules[] = {
     { "quality.ring_bytes", put_max },  { "quality.not_walked_in", put_list },
+    { "quality.without_agent", put_list },
     { "quality.*", put_sum },           { "stall.*", put_sum },
     { "limit.*", put_if_same },
     { "file.missing_bytes", put_sum },  { "start_ns", put_start },

@@ -16,7 +16,7 @@ KCMP = {"x86_64": 312, "aarch64": 272}[platform.machine()]
 
 
 def ladder(text):
-    return {x["name"]: x for x in json.loads(text)["ladder"] if x["name"] != "in-process"}
+    return {x["name"]: x for x in json.loads(text)["ladder"] if x["name"] not in ("in-process", "stops")}
 
 
 def level():

@@ -1,6 +1,7 @@
 /* forkexec.c - start itself N times (500) as a child that works for about a millisecond in
  * child_work().
  * build: forkexec gcc -O2 -g -o @OUT@ @IN@
+ * build: forkexec-static gcc -O2 -g -static -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdio.h>

@@ -3,6 +3,8 @@
  * build: split-fp gcc -O2 -g -fno-omit-frame-pointer -o @OUT@ @IN@
  * build: split-stripped gcc -O2 -fomit-frame-pointer -s -o @OUT@ @IN@
  * build: split-static gcc -O2 -g -static -o @OUT@ @IN@
+ * build: split-asan gcc -O2 -g -fomit-frame-pointer -fsanitize=address -o @OUT@ @IN@
+ * build: split-musl musl-gcc -O2 -g -o @OUT@ @IN@ 2>/dev/null || : > @OUT@
  * build: split-bare objcopy -S --remove-section=.eh_frame_hdr @DIR@/split-static @OUT@
  * build: split-bare-hdr gcc -O2 -static -s -Wl,--eh-frame-hdr -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */

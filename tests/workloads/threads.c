@@ -1,5 +1,6 @@
 /* threads.c - N threads (200) with equal work, all alive at the same time.
  * build: threads gcc -O2 -g -pthread -o @OUT@ @IN@
+ * build: threads-static gcc -O2 -g -pthread -static -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdint.h>

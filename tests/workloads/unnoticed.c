@@ -11,7 +11,9 @@
  *     fiber [filter] work on a stack of its own, in front of which no memory is mapped, also with a
  *                    filter of system calls, and in threads
  *     work MS        use MS ms of CPU time
+ *     run CMD ARG... start CMD and wait for it
  * build: unnoticed gcc -O2 -g -pthread -o @OUT@ @IN@
+ * build: unnoticed-static gcc -O2 -g -pthread -static -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -353,6 +355,18 @@ static int fibers(bool filter)
     return 0;
 }
 
+static int start(char **command)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        execv(command[0], command);
+        _exit(127);
+    }
+    return waitpid(pid, &status, 0) == pid ? WEXITSTATUS(status) : 1;
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -370,6 +384,8 @@ int main(int argc, char **argv)
         return ignored(argv[0]);
     if (strcmp(mode, "signalfd") == 0)
         return from_descriptor();
+    if (strcmp(mode, "run") == 0)
+        return start(argv + 2);
     if (strcmp(mode, "commands") == 0)
         return commands(argv[0]);
     if (strcmp(mode, "edge") == 0)
