@@ -519,7 +519,8 @@ TEST(merge_adds_counts_and_lists_facts_that_differ)
     static const char *const one[][2] = {
         { "command", "app 1" }, { "host", "h" },           { "quality.samples", "100" },
         { "quality.lost", "3" }, { "rate_asked", "1000" }, { "rate_achieved", "500.0" },
-        { "exit_status", "0" }, { "quality.ring_bytes", "64" }, { 0 } };
+        { "exit_status", "0" }, { "quality.ring_bytes", "64" },
+        { "quality.without_agent", "a: 1 %" }, { 0 } };
     static const char *const two[][2] = {
         { "command", "app 2" }, { "host", "h" },          { "quality.samples", "300" },
         { "quality.lost", "4" }, { "rate_asked", "999" }, { "rate_achieved", "1000.0" },
@@ -532,6 +533,7 @@ TEST(merge_adds_counts_and_lists_facts_that_differ)
     CHECK_STR(profile_meta(m, "quality.samples"), "400");
     CHECK_STR(profile_meta(m, "quality.lost"), "7");
     CHECK_STR(profile_meta(m, "quality.ring_bytes"), "64");
+    CHECK_STR(profile_meta(m, "quality.without_agent"), "a: 1 %");
     CHECK_STR(profile_meta(m, "rate_asked"), "");
     CHECK_STR(profile_meta(m, "rate_achieved"), "800.0"); /* 400 samples in 0.2 + 0.3 s */
     CHECK_STR(profile_meta(m, "exit_status"), "139");
