@@ -94,13 +94,13 @@ static int lock_folder(struct col_guard *g)
     return ENOENT;
 }
 
-/* TMPDIR, but not where another user, whose environment su and sudo -E may keep, can exchange it.
- * REAL is room for its path. */
+/* TMPDIR, but not where another user, whose environment su and sudo -E may keep, can exchange it,
+ * and not that of somebody who lets nobody write to it.  REAL is room for its path. */
 static const char *temporary(char real[PATH_MAX])
 {
     const char *tmp = getenv("TMPDIR");
 
-    return tmp && *tmp && trust_path(tmp, real) ? real : "/tmp";
+    return tmp && *tmp && trust_path(tmp, real) && eaccess(real, W_OK) == 0 ? real : "/tmp";
 }
 
 void col_guard_open(struct col_guard *g, const char *prefix)
