@@ -19,7 +19,8 @@ enum {
     PAGE = 4096,
     PAGES = AGENT_STACK / PAGE + 2,
     MOST_STACK = 64 << 20, /* what lies farther below its end is another stack */
-    MOST_PERIODS = 4,
+    MOST_PERIODS = 4,  /* without a sample, after which clocks are not believed, */
+    MOST_SHARED = 100, /* and of a thread beside others */
     PATIENCE_NS = 1000000, /* wait for a stop; a thread that waits for a CPU takes longer */
 };
 
@@ -167,16 +168,17 @@ static void lock_again(struct col_pacer *p)
 static bool sample(struct col_pacer *p, struct col_ptrace *t)
 {
     struct col_paced_thread *of = t->in_group_stop ? NULL : find_thread(p, t);
-    uint64_t since = t->ran_ns;
+    uint64_t since = t->ran_ns, end;
     struct halted h;
     bool gone, read;
 
     pthread_mutex_unlock(&p->mutex);
     read = of && read_thread(p, t, of, &h);
     gone = col_ptrace_let_go(t);
+    end = clock_mono_ns();
     lock_again(p);
     p->halt.stops++;
-    p->halt.stopped_ns += clock_mono_ns() - since;
+    p->halt.stopped_ns += end - since;
     if (read)
         take(p, of, &h);
     return gone;
@@ -207,19 +209,21 @@ static enum col_ptrace_state stop(struct col_ptrace *t, uint64_t patience_ns)
     return col_ptrace_wait(t, patience_ns ? clock_mono_ns() + patience_ns : 0);
 }
 
-/* T has used CPU time since its last sample, not only waited for a CPU.  The clock of a process is
- * exact; that of a thread that runs is as old as the last tick of the scheduler, or even older. */
+/* T has used CPU time since its last sample, and since the last look: else it probably waits for a
+ * CPU.  The clock of a process is exact; that of a thread that runs is as old as the last tick of
+ * the scheduler, or on some machines much older. */
 static bool has_run(struct col_paced_thread *t)
 {
     const struct col_paced_process *x = t->of;
-    uint64_t least = x->period_ns / 4, now;
+    uint64_t least = x->period_ns / 4, before = t->seen_cpu_ns;
+    bool is_alone = x->thread.n == 1;
 
-    if (clock_mono_ns() - t->asked_ns > MOST_PERIODS * x->period_ns)
+    if (clock_mono_ns() - t->asked_ns > (is_alone ? MOST_PERIODS : MOST_SHARED) * x->period_ns)
         return true;
-    if (x->thread.n > 1)
-        return col_paced_thread_cpu(t) >= t->cpu_ns + least;
-    now = col_paced_clock(x->pid);
-    return !now || now >= t->cpu_ns + 5 * least / 2;
+    t->seen_cpu_ns = is_alone ? col_paced_clock(x->pid) : col_paced_thread_cpu(t);
+    if (is_alone)
+        return !t->seen_cpu_ns || t->seen_cpu_ns >= t->cpu_ns + 5 * least / 2;
+    return t->seen_cpu_ns != before && t->seen_cpu_ns >= t->cpu_ns + least;
 }
 
 bool col_halt(struct col_pacer *p, struct col_paced_thread *t)

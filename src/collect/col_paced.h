@@ -28,6 +28,7 @@ struct col_paced_thread {
     bool has_syscall;
     bool gone, silent, runs;
     uint64_t cpu_ns;     /* at its last sample */
+    uint64_t seen_cpu_ns; /* HALTED: at the last look */
     uint64_t look_ns, rest_ns;
     uint64_t asked_ns;   /* 0: no request; HALTED: its last sample */
     uint32_t request;    /* its number */
