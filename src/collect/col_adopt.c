@@ -60,6 +60,8 @@ void col_adopt_replace(struct col_pacer *p, struct col_paced_process *x)
         if (was && is)
             is->cpu_ns = was->cpu_ns;
         x->cpu_ns = old->cpu_ns;
+        if (x->way == COL_PACED_ASKED && old->image == x->image)
+            old->other_ns = old->samples = 0; /* it has the agent after all */
         p->process.v[i] = p->process.v[--p->process.n];
         col_adopt_free(p, old);
         return;

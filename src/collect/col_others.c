@@ -173,7 +173,7 @@ static bool has_just_started(int64_t pid)
 }
 
 /* Why process PID has no agent; NULL if it has one, or may still load it. */
-static const char *why_not(const struct col_pacer *p, int64_t pid)
+static const char *why_not(const struct col_pacer *p, int64_t pid, bool may_load)
 {
     struct buf code = { 0 };
     char exe[64];
@@ -186,7 +186,7 @@ static const char *why_not(const struct col_pacer *p, int64_t pid)
         return NULL;
     snprintf(exe, sizeof exe, "/proc/%" PRId64 "/exe", pid);
     fit = program_fit_path(exe);
-    if (fit == PROGRAM_FITS && p->memory && has_our_preload(pid) && has_just_started(pid))
+    if (fit == PROGRAM_FITS && p->memory && may_load && has_our_preload(pid))
         return NULL;
     return col_agent_why(fit);
 }
@@ -199,9 +199,10 @@ static struct col_paced_process *find_process(const struct col_pacer *p, int64_t
     return NULL;
 }
 
-static void consider(struct col_pacer *p, int64_t pid, uint64_t now)
+/* MAY_LOAD: it started its program a short time ago. */
+static void consider(struct col_pacer *p, int64_t pid, bool may_load, uint64_t now)
 {
-    const char *why = why_not(p, pid);
+    const char *why = why_not(p, pid, may_load);
 
     if (why)
         add_new(p, pid, why, now);
@@ -210,16 +211,21 @@ static void consider(struct col_pacer *p, int64_t pid, uint64_t now)
 /* Processes whose agent has gone because they executed another program. */
 static void find_left(struct col_pacer *p, uint64_t now)
 {
-    VEC(int64_t) left = { 0 };
+    VEC(struct col_paced_process *) left = { 0 };
 
     for (size_t i = 0; i < p->process.n; i++) {
         struct col_paced_process *x = p->process.v[i], is = { .pid = x->pid, .image = x->image };
 
-        if (x->way == COL_PACED_ASKED && col_paced_look_at_image(&is))
-            vec_push(&left, x->pid);
+        if (x->way != COL_PACED_ASKED || !col_paced_look_at_image(&is))
+            continue;
+        x->left_ns = x->left_ns ? x->left_ns : now;
+        vec_push(&left, x);
     }
-    for (size_t i = 0; i < left.n; i++)
-        consider(p, left.v[i], now);
+    for (size_t i = 0; i < left.n; i++) {
+        struct col_paced_process *x = left.v[i];
+
+        consider(p, x->pid, now - x->left_ns < LOAD_MS * (uint64_t)COL_PACED_NS_PER_MS, now);
+    }
     vec_release(&left);
 }
 
@@ -232,7 +238,7 @@ static void find_new(struct col_pacer *p, int64_t root, uint64_t now)
     for (size_t i = 0; i < below.n; i++)
         if (below.v[i] != o->keep && !umap_find(&o->ignored, (uint64_t)below.v[i]) &&
             !find_process(p, below.v[i]))
-            consider(p, below.v[i], now);
+            consider(p, below.v[i], has_just_started(below.v[i]), now);
     vec_release(&below);
 }
 

@@ -41,6 +41,7 @@ struct col_paced_process {
     int64_t pid, inner_pid;
     uint64_t image;     /* of its program: changes at exec, 0 unknown */
     uint64_t stack_end; /* of its first thread, 0 unknown */
+    uint64_t left_ns;   /* ASKED: when it was first seen to run another program, or 0 */
     bool chosen;        /* only the threads that were added are sampled */
     size_t turn;        /* HALTED: the thread to stop first */
     char name[16];      /* HALTED, LISTED: of the program */
