@@ -69,6 +69,16 @@ static void give_parents(const struct perf_processes *p, struct part *part, doub
     }
 }
 
+/* Attribute what is missing from NS to the first thread. */
+static void give_first(struct part *part, size_t n, double ns)
+{
+    double rest = ns;
+
+    for (size_t i = 0; i < n; i++)
+        rest -= part[i].ns;
+    part[0].ns += rest > 0 ? rest : 0;
+}
+
 static uint32_t note_stack(struct intern *in)
 {
     struct function f = { .name = intern_cstr(in, "[not sampled]") };
@@ -116,10 +126,10 @@ void perf_unsampled_add(struct perf_processes *p, const struct perf_unsampled *u
         period = level_of(part, p->thread.n, ns, period);
     for (size_t i = 0; i < p->thread.n; i++)
         part[i].ns = smaller(part[i].room, period);
-    if (room < ns && u->some_unknown)
-        part[0].ns += ns - room;
-    else if (room < ns)
+    if (room < ns && !u->some_unknown)
         give_parents(p, part, ns - room, u->stop_ns);
+    if (room < ns && (u->some_unknown || !u->sampled_ns))
+        give_first(part, p->thread.n, ns);
     write_samples(p, u, part);
     free(part);
 }

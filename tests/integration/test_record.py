@@ -608,6 +608,15 @@ class Unprivileged(NobodyCase):
         r.need_samples(50)
         self.assertGreater(r.share_with("spin"), 90)
 
+    def test_the_time_of_a_program_that_may_not_be_sampled_is_shown_as_such(self):
+        need_perf_events(nobody=True)
+        os.chmod(self.dir / "split", 0o711)  # the kernel ends its events, as those of setuid programs
+        self.record_as_nobody("--", "./split", "20")
+        r = Recording(self.dir / "u.fathom")
+        used = r.number("quality.target_cpu_ns")
+        self.assertGreater(sum(s["weight"] for s in r.of("cpu")), 0.95 * used)
+        self.assertGreater(r.number("quality.unsampled_ns"), 0.5 * used)
+
     def test_a_refusal_says_what_to_do(self):
         for how, options in (({"system_wide": True}, ["-a", "-d", "0.2"]), ({"kernel": True}, ["--kernel", "true"])):
             if not perf_refusal(nobody=True, **how):

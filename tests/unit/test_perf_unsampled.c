@@ -35,13 +35,14 @@ static void start(void)
 
 /* Add MISSING_MS without samples, of which lost samples stand for LOST_MS, and return what each
  * thread got, in us. */
-static const char *shares(uint64_t missing_ms, uint64_t lost_ms, bool some_unknown)
+static const char *shares_of(uint64_t sampled_ms, uint64_t missing_ms, uint64_t lost_ms,
+                             bool some_unknown)
 {
     static struct buf text;
 
     perf_unsampled_add(&p, &(struct perf_unsampled){
-        .metric = 1, .period_ns = 10 * MS, .stop_ns = STOP, .unsampled_ns = missing_ms * MS,
-        .lost_ns = lost_ms * MS, .some_unknown = some_unknown });
+        .metric = 1, .period_ns = 10 * MS, .stop_ns = STOP, .sampled_ns = sampled_ms * MS,
+        .unsampled_ns = missing_ms * MS, .lost_ns = lost_ms * MS, .some_unknown = some_unknown });
     CHECK_EQ(sink_end(in.out, NULL), 0);
     text.n = 0;
     for (size_t i = 0; i < profile->sample.n; i++) {
@@ -55,6 +56,11 @@ static const char *shares(uint64_t missing_ms, uint64_t lost_ms, bool some_unkno
     intern_release(&in);
     profile_free(profile);
     return buf_text(&text);
+}
+
+static const char *shares(uint64_t missing_ms, uint64_t lost_ms, bool some_unknown)
+{
+    return shares_of(500, missing_ms, lost_ms, some_unknown);
 }
 
 TEST(perf_unsampled_time_is_a_period_of_each_thread_at_most)
@@ -79,6 +85,13 @@ TEST(perf_unsampled_time_beyond_that_belongs_to_those_who_created_threads_withou
     thread[2]->info.end_ns = 15 * MS; /* it cannot have used more */
     thread[3]->parent = thread[2];
     CHECK_STR(shares(80, 0, false), "10: 48000, 11: 2000, 12: 15000, 13: 1000");
+}
+
+TEST(perf_unsampled_time_belongs_to_the_first_thread_if_nothing_was_sampled)
+{
+    start();
+    thread[0]->info.end_ns = 12 * MS; /* its events ended when it executed a setuid program */
+    CHECK_STR(shares_of(0, 60, 0, false), "10: 47000, 11: 2000, 12: 10000, 13: 1000");
 }
 
 TEST(perf_unsampled_time_that_is_noise_or_lost_is_not_shown)
