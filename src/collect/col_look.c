@@ -23,26 +23,14 @@ static size_t read_stack(int64_t pid, uint64_t sp, const unsigned char **data)
     return got;
 }
 
-/* The frame pointer of another process is unknown.  A walk that needs it is joined to an earlier
- * stack of the thread, or discarded. */
 static uint32_t stack_of(struct col_look *l, struct perf_thread *t, uint64_t pc, uint64_t sp)
 {
-    struct perf_stack_counts before = l->waits->stacks->counts;
     struct perf_record r = { .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .ip = pc,
                             .has_regs = true, .has_stack = true, .regs = { .pc = pc, .sp = sp },
                             .stack = { .base = sp } };
-    uint32_t stack;
-    bool complete;
 
     r.stack.size = read_stack(t->process->pid, sp, &r.stack.data);
-    if (!r.stack.size)
-        return 0;
-    stack = perf_stack_of(l->waits->stacks, t, &r);
-    complete = l->waits->stacks->counts.complete > before.complete;
-    l->waits->stacks->counts = before;
-    if (complete) /* if the thread is preempted right after waking, it is still near */
-        t->last_stack = stack;
-    return complete ? stack : 0;
+    return r.stack.size ? perf_wait_stack(l->waits, t, &r) : 0;
 }
 
 static void look_at(struct col_look *l, struct perf_thread *t)

@@ -251,6 +251,8 @@ static void take_sample(void *with, const struct perf_record *r)
 
     if (r->attr->at_switch)
         perf_wait_sample(&e->waits, t, r);
+    if (r->attr->in_wait)
+        perf_wait_look(&e->waits, t, r);
     if (r->attr->no_metric)
         return;
     out.thread = perf_process_use(&e->processes, t, r->time_ns);

@@ -29,6 +29,7 @@ struct perf_attr { /* an event: the layout of its records, and its metric */
     bool no_build_ids; /* the kernel was not asked for those of mappings */
     bool is_clock;     /* the period is nanoseconds */
     bool at_switch;    /* samples are taken when a thread leaves its CPU and show why it waits */
+    bool in_wait;      /* samples are taken while a thread waits */
     bool no_metric;    /* samples are used for nothing else */
     bool expected;     /* the source is known to have samples of it */
     const char *name;  /* must outlive the engine, like */
@@ -82,6 +83,8 @@ struct perf_record {
     uint8_t build_id_size;
     const uint8_t *build_id;
     const char *text; /* path of a mapping, name of COMM and KSYMBOL; NUL-terminated */
+
+    const char *waits_for; /* SWITCH, SAMPLE in a wait: the wait kind; NULL: unknown */
 
     uint32_t parent_pid, parent_tid; /* FORK, EXIT */
     uint64_t lost;                   /* LOST, LOST_SAMPLES */

@@ -103,6 +103,14 @@ void perf_wait_attached(struct perf_thread *t, uint64_t time_ns)
     t->wait_stack = t->wait_word = 0;
 }
 
+/* A sample shows where T waits. */
+static void note_block(struct perf_thread *t, uint32_t stack, uint32_t word)
+{
+    t->block_stack = stack;
+    t->block_word = word;
+    t->block_sampled = true;
+}
+
 void perf_wait_sample(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r)
 {
     struct perf_stack_counts before = w->stacks->counts;
@@ -116,11 +124,34 @@ void perf_wait_sample(struct perf_waits *w, struct perf_thread *t, const struct 
     if (!t->switch_stack) /* a kernel thread, or an unknown wait */
         t->switch_stack = perf_stack_of(w->stacks, t, r);
     w->stacks->counts = before; /* the counts cover samples of running threads only */
-    if (t->switch_word != intern_cstr(w->in, WAIT_QUEUE)) {
-        t->block_stack = t->switch_stack;
-        t->block_word = t->switch_word;
-        t->block_sampled = true;
-    }
+    if (t->switch_word != intern_cstr(w->in, WAIT_QUEUE))
+        note_block(t, t->switch_stack, t->switch_word);
+}
+
+uint32_t perf_wait_stack(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r)
+{
+    struct perf_stack_counts before = w->stacks->counts;
+    uint32_t stack = perf_stack_of(w->stacks, t, r);
+    bool complete = w->stacks->counts.complete > before.complete;
+
+    w->stacks->counts = before;
+    if (complete) /* if the thread is preempted right after waking, it is still near */
+        t->last_stack = stack;
+    return complete ? stack : 0;
+}
+
+void perf_wait_look(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r)
+{
+    uint32_t stack = perf_wait_stack(w, t, r), word;
+
+    if (!stack)
+        return;
+    word = intern_cstr(w->in, r->waits_for ? r->waits_for : WAIT_UNKNOWN);
+    note_block(t, stack, word);
+    if (!t->out_ns || t->out_ns > r->time_ns)
+        return; /* that wait has ended */
+    t->wait_stack = stack;
+    t->wait_word = word;
 }
 
 static void leave(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r)
@@ -136,6 +167,8 @@ static void leave(struct perf_waits *w, struct perf_thread *t, const struct perf
     t->wait_word = known ? t->switch_word : 0;
     if (t->preempted)
         t->wait_word = intern_cstr(w->in, WAIT_QUEUE);
+    else if (!known && r->waits_for)
+        t->wait_word = intern_cstr(w->in, r->waits_for);
 }
 
 /* A wait shorter than this does not keep its thread's name: most children wait for a page or for
@@ -155,6 +188,7 @@ static void emit(struct perf_waits *w, struct perf_thread *t, uint64_t until_ns)
      * short one that was sampled. */
     bool guessed = !t->wait_stack;
     bool as_before = t->block_stack && !t->preempted &&
+                     (!t->wait_word || t->wait_word == t->block_word) &&
                      (t->block_sampled || until_ns - t->out_ns < 2 * PERF_WAIT_LONG_NS);
     uint32_t stack = !guessed ? t->wait_stack : as_before ? t->block_stack : t->last_stack;
     uint32_t word = t->wait_word ? t->wait_word

@@ -3,7 +3,7 @@
  * Start and end of a wait are exact: the kernel writes a record of every switch, which needs no
  * privilege.  Its stack comes from a sample at the switch, if kernel samples are allowed; else
  * from inspecting the thread, if it waits long enough; else it is the thread's last stack, with
- * the tag stack=guessed.
+ * the tag stack=guessed.  Where there are no such records, collect/col_offcpu.c derives them.
  *
  * A wait has the user stack and the tag "wait" with its kind.  Kernel functions are dropped,
  * because the tag replaces them and all stacks of one wait must be equal, whatever their source.
@@ -41,6 +41,12 @@ void perf_wait_begin(struct perf_waits *w);
 void perf_wait_switch(struct perf_waits *w, const struct perf_record *r);
 /* A sample of T at a switch. */
 void perf_wait_sample(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r);
+/* The stack of T, which waits, from the registers and the copy of the stack in R; 0 if it does not
+ * lead to the root.  The frame pointer of a waiting thread is unknown, so a walk that needs it is
+ * joined to an earlier stack of the thread, or discarded. */
+uint32_t perf_wait_stack(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r);
+/* R shows T during a wait. */
+void perf_wait_look(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r);
 /* T was seen running at TIME_NS. */
 void perf_wait_running(struct perf_thread *t, uint64_t time_ns);
 void perf_wait_attached(struct perf_thread *t, uint64_t time_ns); /* it may already be waiting */

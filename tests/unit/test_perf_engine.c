@@ -1367,6 +1367,61 @@ TEST(perf_engine_puts_a_long_wait_where_an_earlier_one_was_sampled)
     finish(&r);
 }
 
+/* A stack on which a function of the program waits: its frame pointer leads to the root. */
+static void look(struct run *r, uint64_t time, const char *word, uint64_t pc)
+{
+    struct perf_record s = { .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .pid = 10,
+                             .tid = 10, .cpu = -1, .time_ns = time, .ip = pc,
+                             .attr = r->e.attrs.v.v[1], .waits_for = word };
+
+    perf_engine_record(&r->e, &s);
+}
+
+static void switches(struct run *r, uint64_t time, uint16_t misc, const char *word)
+{
+    struct perf_record s = { .type = PERF_RECORD_SWITCH, .misc = misc, .pid = 10, .tid = 10,
+                             .time_ns = time, .waits_for = word };
+
+    perf_engine_record(&r->e, &s);
+}
+
+TEST(perf_engine_puts_a_wait_where_a_look_saw_it)
+{
+    struct run r;
+
+    start(&r);
+    r.b.attr[1].in_wait = r.b.attr[1].no_metric = true;
+    start_program(&r, 10);
+    pb_chain(&r.b, 2000000, 10, CHAIN(CODE + 1));
+    pb_attrs(&r.b, &r.e);
+    pb_feed(&r.b, &r.e, 0);
+    switches(&r, 3000000, OUT, "sleep");
+    look(&r, 4000000, "sleep", CODE + 0x50);
+    switches(&r, 7000000, 0, NULL);
+    switches(&r, 8000000, OUT, "sleep"); /* without a look: as before */
+    switches(&r, 8500000, 0, NULL);
+    switches(&r, 9000000, OUT, "futex"); /* another call: somewhere else */
+    switches(&r, 9500000, 0, NULL);
+    look(&r, 9200000, "futex", CODE + 0x60); /* too late for that wait */
+    switches(&r, 10000000, OUT, NULL);
+    switches(&r, 10500000, 0, NULL);
+    switches(&r, 11000000, OUT, "read");
+    look(&r, 10900000, "futex", CODE + 0x60); /* of an earlier wait */
+    switches(&r, 11500000, 0, NULL);
+    CHECK_EQ(sink_end(r.in.out, &(struct err){ 0 }), 0);
+    perf_text(r.profile, &r.text);
+    CHECK_STR(buf_text(&r.text),
+              "10/10 cpu 1000000+1000000 1000000 prog+1001\n"
+              "10/10 wait 3000000+4000000 4000000 prog+1050 wait=sleep\n"
+              "10/10 wait 8000000+500000 500000 prog+1050 wait=sleep stack=guessed\n"
+              "10/10 wait 9000000+500000 500000 prog+1050 wait=futex stack=guessed\n"
+              "10/10 wait 10000000+500000 500000 prog+1060 wait=futex stack=guessed\n"
+              "10/10 wait 11000000+500000 500000 prog+1060 wait=read stack=guessed\n");
+    CHECK_EQ(r.e.counts.samples, 1);
+    CHECK_EQ(r.e.stacks.counts.all, 1); /* counts running threads only */
+    finish(&r);
+}
+
 TEST(perf_engine_does_not_count_a_running_thread_as_waiting)
 {
     struct run r;
