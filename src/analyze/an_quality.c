@@ -144,6 +144,21 @@ static void print_not_walked(const struct profile *p, struct out *o)
     end_line(&l);
 }
 
+/* Waits that are not from records of the kernel. */
+static void print_looks(const struct profile *p, struct out *o)
+{
+    double unsure = quality(p, "waits_unsure_ns"), hz = profile_meta_number(p, "rate_asked", 0);
+
+    if (unsure < 0 || hz <= 0)
+        return;
+    out_printf(o, "note: waits were found by looking at each thread every %s or more rarely",
+               human_ns(1e9 / hz).s);
+    if (unsure > 0)
+        out_printf(o, "; %s of them fell between two looks and are divided by estimate",
+                   human_ns(unsure).s);
+    out_char(o, '\n');
+}
+
 static void print_line(struct out *o, const char *before, const char *text)
 {
     struct line l = { o, false };
@@ -186,6 +201,7 @@ static void print_problems(const struct profile *p, struct out *o)
     print_line(o, before_reason(p), profile_meta(p, "rung_why"));
     print_line(o, "      ", profile_meta(p, "remedy"));
     print_line(o, "note: ran without the agent: ", profile_meta(p, "quality.without_agent"));
+    print_looks(p, o);
     print_line(o, "damaged: ", p->damage);
     print_line(o, "cut: ", p->cut);
 }

@@ -10,6 +10,7 @@
 #include "collect/col_others.h"
 #include "collect/col_paced.h"
 #include "collect/col_proc.h"
+#include "collect/col_watch.h"
 
 /* Whether PID has mapped the memory: a process can claim to be another one.  MAPS: its maps. */
 static bool is_recorded(const struct col_pacer *p, int64_t pid, struct buf *maps)
@@ -47,8 +48,15 @@ void col_adopt_free(struct col_pacer *p, struct col_paced_process *x)
     col_paced_free(x);
 }
 
-/* Forget the old one, but not the CPU time of its thread. */
-void col_adopt_replace(struct col_pacer *p, struct col_paced_process *x)
+/* The kernel's counts of a thread go on when it executes a program. */
+static void continue_thread(struct col_paced_thread *is, const struct col_paced_thread *was)
+{
+    is->cpu_ns = was->cpu_ns;
+    is->watch.off = was->watch.off;
+}
+
+/* Forget the old one, but not what the kernel has counted. */
+void col_adopt_replace(struct col_pacer *p, struct col_paced_process *x, uint64_t start_ns)
 {
     for (size_t i = 0; i < p->process.n; i++) {
         struct col_paced_process *old = p->process.v[i];
@@ -57,8 +65,9 @@ void col_adopt_replace(struct col_pacer *p, struct col_paced_process *x)
         if (old->pid != x->pid)
             continue;
         is = col_paced_find(x, (int)x->pid);
+        col_watch_end_all(p, old, start_ns);
         if (was && is)
-            is->cpu_ns = was->cpu_ns;
+            continue_thread(is, was);
         x->cpu_ns = old->cpu_ns;
         if (x->way == COL_PACED_ASKED && old->image == x->image)
             old->other_ns = old->samples = 0; /* it has the agent after all */
@@ -109,7 +118,7 @@ static void adopt(struct col_pacer *p, uint32_t number, uint64_t now)
     *copy = x;
     col_paced_scan(copy, now);
     col_paced_look_at_image(copy);
-    col_adopt_replace(p, copy);
+    col_adopt_replace(p, copy, r->start_ns < now ? r->start_ns : now);
     p->cpu_ns += col_paced_cpu(copy);
     vec_push(&p->process, copy);
     tell_of(p, r, x.pid, &x.code, now);
@@ -152,6 +161,7 @@ void col_adopt_end(struct col_pacer *p, size_t i, uint64_t now)
 {
     struct col_paced_process *x = p->process.v[i];
 
+    col_watch_end_all(p, x, now);
     tell_of_end(p, x->pid, now);
     p->process.v[i] = p->process.v[--p->process.n];
     col_adopt_free(p, x);

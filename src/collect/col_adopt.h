@@ -9,8 +9,9 @@
 void col_adopt_new(struct col_pacer *p, uint64_t now);
 /* Process I of P has ended. */
 void col_adopt_end(struct col_pacer *p, size_t i, uint64_t now);
-/* X is in place of what P knows of the same pid: the process has executed another program. */
-void col_adopt_replace(struct col_pacer *p, struct col_paced_process *x);
+/* X is in place of what P knows of the same pid: the process has executed another program, at
+ * START_NS or before. */
+void col_adopt_replace(struct col_pacer *p, struct col_paced_process *x, uint64_t start_ns);
 /* Forget a process and what it was asked for. */
 void col_adopt_free(struct col_pacer *p, struct col_paced_process *x);
 

@@ -15,6 +15,8 @@
 #include "base/program.h"
 #include "base/trust.h"
 #include "collect/col_proc.h"
+#include "collect/col_watch.h"
+#include "perf/perf_blocked.h"
 
 static const char variable[] = "LD_PRELOAD";
 
@@ -143,6 +145,14 @@ void col_agent_hide(struct col_agent *a)
     a->preload = NULL;
 }
 
+int col_agent_watch(struct col_agent *a, struct err *e)
+{
+    a->looks = perf_engine_attr(a->engine, &(struct perf_attr){ .in_wait = true,
+                                                               .no_metric = true });
+    errno = col_pacer_watch(&a->pacer);
+    return errno ? err_sys(e, "cannot start a thread") : 0;
+}
+
 int col_agent_start(struct col_agent *a, uint64_t begin_ns, struct err *e)
 {
     a->begin_ns = begin_ns;
@@ -154,7 +164,7 @@ uint64_t col_agent_cpu_ns(const struct col_agent *a)
 {
     uint64_t sampled = a->engine->attrs.v.v[0]->weight;
 
-    return a->pacer.cpu_ns > sampled ? a->pacer.cpu_ns : sampled; /* one may have ended unseen */
+    return a->pacer.cpu_ns > sampled ? a->pacer.cpu_ns : sampled; /* one may have ended unsure */
 }
 
 /* --- records --- */
@@ -208,6 +218,33 @@ static void add_sample(struct col_agent *a, const struct col_batch_event *e,
     r->stack = (struct unw_stack){ e->regs.sp, stack, e->n };
 }
 
+/* A thread leaves the CPU or returns.  A wait that began before the samples is cut. */
+static void add_switch(struct col_agent *a, const struct col_batch_event *e, uint16_t misc)
+{
+    struct perf_record *r = add_record(a, PERF_RECORD_SWITCH, e);
+
+    r->misc = misc;
+    if (r->time_ns < a->begin_ns)
+        r->time_ns = a->begin_ns;
+    if (e->kind == COL_BATCH_LEAVES && e->call != COL_OFFCPU_NO_CALL)
+        r->waits_for = perf_blocked_by_call(e->call);
+}
+
+static void add_look(struct col_agent *a, const struct col_batch_event *e,
+                     const unsigned char *stack)
+{
+    struct perf_record *r = add_record(a, PERF_RECORD_SAMPLE, e);
+
+    r->attr = a->engine->attrs.v.v[a->looks];
+    r->misc = PERF_RECORD_MISC_USER;
+    r->ip = e->regs.pc;
+    r->has_regs = r->has_stack = true;
+    r->regs = e->regs;
+    r->stack = (struct unw_stack){ e->regs.sp, stack, e->n };
+    if (e->call != COL_OFFCPU_NO_CALL)
+        r->waits_for = perf_blocked_by_call(e->call);
+}
+
 static void add_event(struct col_agent *a, const struct col_batch_event *e)
 {
     unsigned char *bytes = a->batch.bytes.data + e->at;
@@ -216,6 +253,18 @@ static void add_event(struct col_agent *a, const struct col_batch_event *e)
     switch (e->kind) {
     case COL_BATCH_SAMPLE:
         add_sample(a, e, bytes);
+        break;
+    case COL_BATCH_LEAVES:
+        add_switch(a, e, PERF_RECORD_MISC_SWITCH_OUT);
+        break;
+    case COL_BATCH_QUEUES:
+        add_switch(a, e, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+        break;
+    case COL_BATCH_RETURNS:
+        add_switch(a, e, 0);
+        break;
+    case COL_BATCH_LOOK:
+        add_look(a, e, bytes);
         break;
     case COL_BATCH_EXEC:
         r = add_record(a, PERF_RECORD_COMM, e);
@@ -283,6 +332,8 @@ static void quality(void *with, struct sink *out)
         sink_meta_u64(out, "quality.stops", a->pacer.halt.stops);
         sink_meta_u64(out, "quality.stopped_ns", a->pacer.halt.stopped_ns);
     }
+    if (a->pacer.watch)
+        sink_meta_u64(out, "quality.waits_unsure_ns", col_watch_unsure(a->pacer.watch));
 }
 
 void col_agent_release(struct col_agent *a)

@@ -23,6 +23,7 @@ struct col_agent { /* zeroed: not used */
     VEC(struct perf_record) records; /* of the batch, in order of time */
     size_t at;                       /* the next to return */
     uint64_t begin_ns;               /* samples before are dropped */
+    uint32_t looks;                  /* number of the event of looks at waiting threads */
     char *preload;                   /* the user's own LD_PRELOAD, or NULL */
     struct col_others_sum others;    /* valid after finish */
     struct buf without;              /* list of processes without the agent */
@@ -41,6 +42,8 @@ void col_agent_open_stops(struct col_agent *a, struct perf_engine *engine, uint6
 /* Between the two calls, programs that we start load the agent. */
 void col_agent_show(struct col_agent *a, const struct col_guard *folder);
 void col_agent_hide(struct col_agent *a);
+/* Record waits too. */
+int col_agent_watch(struct col_agent *a, struct err *e);
 /* Start asking for samples; those before BEGIN_NS are dropped. */
 int col_agent_start(struct col_agent *a, uint64_t begin_ns, struct err *e);
 /* CPU time of all processes with the agent, as far as known; valid after the source's finish. */

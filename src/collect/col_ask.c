@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "collect/col_code.h"
+#include "collect/col_watch.h"
 
 enum {
     ANSWER_MS = 1000,    /* after that a thread may block the signal */
@@ -118,6 +119,8 @@ static void take_sample(struct col_pacer *p, uint32_t i, uint64_t now)
         t->of->maps = maps;
         col_code_changed(t->of, &p->batch, time_ns);
     }
+    if (p->watch)
+        col_watch_sample(p, t, time_ns, s->cpu_ns);
     e = col_batch_add(&p->batch, COL_BATCH_SAMPLE, time_ns, agent_stack_of(p->memory, i),
                       n < agent_stack_room(i) ? n : agent_stack_room(i));
     if (!e) {

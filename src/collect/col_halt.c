@@ -14,6 +14,7 @@
 #include "collect/col_paced.h"
 #include "collect/col_pacer.h"
 #include "collect/col_stoppable.h"
+#include "collect/col_watch.h"
 
 enum {
     PAGE = 4096,
@@ -127,6 +128,8 @@ static void take(struct col_pacer *p, struct col_paced_thread *t, const struct h
     struct col_batch_event *e;
 
     col_code_refresh(t->of, &p->batch, time_ns);
+    if (p->watch)
+        col_watch_sample(p, t, time_ns, h->cpu_ns);
     e = col_batch_add(&p->batch, COL_BATCH_SAMPLE, time_ns, p->halt.stack, h->n);
     if (!e) {
         p->lost++;

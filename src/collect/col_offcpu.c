@@ -2,7 +2,7 @@
 #include "collect/col_offcpu.h"
 
 static const uint64_t small_ns = 100000; /* shorter steps are not worth a record */
-static const uint64_t longest_rest_ns = 64000000;
+static const uint64_t longest_rest_ns = 256000000;
 
 struct gap { /* the time between two looks */
     uint64_t blocked_ns, queued_ns;
@@ -62,16 +62,11 @@ static void add_queue(struct col_offcpu_steps *s, uint64_t from_ns, uint64_t que
     add_step(s, COL_OFFCPU_RETURNS, from_ns + queued_ns, 0);
 }
 
-/* The part of the gap that waits without a look may have taken, if all waits were equally long.
- * SEEN looks at the ends of the gap saw a wait. */
-static uint64_t unseen_of(const struct gap *g, const struct col_offcpu *o,
-                          const struct col_offcpu_look *l)
+/* All waits of the gap were seen, and it is known what each took. */
+static bool is_sure(const struct col_offcpu *o, const struct col_offcpu_look *l,
+                    const struct gap *g)
 {
-    uint64_t waits = g->turns + (l->waits ? 1 : 0), seen = (uint64_t)o->last.waits + l->waits;
-
-    return waits > seen ? (uint64_t)((double)g->blocked_ns * (double)(waits - seen) / (double)waits)
-           : seen       ? 0
-                        : g->blocked_ns;
+    return g->turns + l->waits == 1 && o->last.waits != l->waits;
 }
 
 /* The wait of the last look ends, and waits that were not seen, and time in the run queue. */
@@ -96,7 +91,7 @@ static void add_steps(struct col_offcpu *o, const struct col_offcpu_look *l, con
         o->small_ns += g->blocked_ns + g->queued_ns;
         return;
     }
-    o->unseen_ns += unseen_of(g, o, l);
+    o->unsure_ns += is_sure(o, l, g) ? 0 : g->blocked_ns;
     add_first(o, g, first, s);
     if (!l->waits)
         return;
@@ -123,20 +118,25 @@ bool col_offcpu_look(struct col_offcpu *o, const struct col_offcpu_look *l,
     return l->waits && !same;
 }
 
-void col_offcpu_end(struct col_offcpu *o, uint64_t time_ns, struct col_offcpu_steps *s)
+void col_offcpu_end(struct col_offcpu *o, uint64_t from_ns, uint64_t to_ns,
+                    struct col_offcpu_steps *s)
 {
     uint64_t last = o->last.time_ns;
 
     s->n = 0;
-    if (o->last.waits)
-        add_step(s, COL_OFFCPU_RETURNS, last + grown(time_ns, last) / 2, 0);
+    if (!o->last.waits)
+        return;
+    if (from_ns < last)
+        from_ns = last;
+    o->last.time_ns = smaller(from_ns + grown(to_ns, from_ns) / 2, to_ns);
     o->last.waits = false;
+    add_step(s, COL_OFFCPU_RETURNS, o->last.time_ns, 0);
 }
 
 uint64_t col_offcpu_rest(const struct col_offcpu *o, uint64_t now_ns, uint64_t least_ns,
                          uint64_t random)
 {
-    uint64_t rest = smaller(grown(now_ns, o->since_ns) / 4, longest_rest_ns);
+    uint64_t rest = smaller(grown(now_ns, o->since_ns) / 8, longest_rest_ns);
 
     rest = rest * (512 + random % 1024) / 1024;
     return rest > least_ns ? rest : least_ns;

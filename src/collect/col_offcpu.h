@@ -4,7 +4,7 @@
  * time, its time in the run queue, and how often it got a CPU.  So the time that it waited between
  * two looks is exact, and the beginning and the end of a wait are known up to that time.  If the
  * two looks see different waits, it is divided equally between them.  Waits that no look saw are
- * part of the waits before and after; if there is none, they become one wait without a reason.
+ * part of those before and after; between two samples, they become one wait for an unknown reason.
  *
  * The times of all steps add up: a thread runs or waits from its first look to its last.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -31,7 +31,7 @@ struct col_offcpu { /* a thread; zeroed: not looked at yet */
     uint64_t turns_before; /* at the look before the last */
     uint64_t queued_ns; /* time in the run queue that no step has yet */
     uint64_t small_ns;  /* time off the CPU that is too short for a step of its own */
-    uint64_t unseen_ns; /* sum of waits that no look saw */
+    uint64_t unsure_ns; /* time that more than one wait took; which part each took is estimated */
 };
 
 enum col_offcpu_kind { COL_OFFCPU_LEAVES, COL_OFFCPU_QUEUES, COL_OFFCPU_RETURNS };
@@ -51,10 +51,12 @@ struct col_offcpu_steps { /* in order of time */
  * RETURNS.  Returns whether L saw a wait that began since. */
 bool col_offcpu_look(struct col_offcpu *o, const struct col_offcpu_look *l,
                      struct col_offcpu_steps *s);
-/* O has ended since its last look, as was found at TIME_NS. */
-void col_offcpu_end(struct col_offcpu *o, uint64_t time_ns, struct col_offcpu_steps *s);
+/* O has ended between FROM_NS and TO_NS, since its last look.  It may continue as another
+ * program. */
+void col_offcpu_end(struct col_offcpu *o, uint64_t from_ns, uint64_t to_ns,
+                    struct col_offcpu_steps *s);
 
-/* How long a thread that waits at NOW_NS need not be looked at: a quarter of its wait so far, so
+/* How long a thread that waits at NOW_NS need not be looked at: an eighth of its wait so far, so
  * that the error of its end is a small part of it, more or less by RANDOM of 1,024; at least
  * LEAST_NS. */
 uint64_t col_offcpu_rest(const struct col_offcpu *o, uint64_t now_ns, uint64_t least_ns,

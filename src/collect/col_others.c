@@ -83,7 +83,7 @@ static void add_new(struct col_pacer *p, int64_t pid, const char *why, uint64_t 
     const struct col_paced_process *parent = copied_from(p, x);
 
     col_paced_scan(x, now);
-    col_adopt_replace(p, x);
+    col_adopt_replace(p, x, now);
     p->cpu_ns += col_paced_cpu(x);
     vec_push(&p->process, x);
     if (parent)

@@ -42,7 +42,7 @@ static int open_file(int64_t pid, int tid, const char *file)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-enum col_paced_state col_paced_state(struct col_paced_thread *t)
+enum col_paced_state col_paced_state(struct col_paced_thread *t, struct col_proc_wait *w)
 {
     char text[512];
     ssize_t n = pread(t->state, text, sizeof text - 1, 0);
@@ -61,8 +61,11 @@ enum col_paced_state col_paced_state(struct col_paced_thread *t)
     if (n <= 0)
         return COL_PACED_ENDED;
     text[n] = 0;
-    if (t->has_syscall)
+    if (t->has_syscall) {
+        if (w)
+            col_proc_wait_text(text, w);
         return text[0] == 'r' ? COL_PACED_RUNS : COL_PACED_WAITS; /* "running" */
+    }
     end = strrchr(text, ')');
     if (!end || end[1] != ' ' || end[2] == 'Z' || end[2] == 'X')
         return COL_PACED_ENDED;
@@ -271,7 +274,7 @@ void col_paced_scan(struct col_paced_process *x, uint64_t now)
 bool col_paced_has_ended(const struct col_paced_process *x)
 {
     for (size_t i = 0; i < x->thread.n; i++)
-        if (col_paced_state(x->thread.v[i]) != COL_PACED_ENDED)
+        if (col_paced_state(x->thread.v[i], NULL) != COL_PACED_ENDED)
             return false;
     return true;
 }

@@ -10,6 +10,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "collect/col_offcpu.h"
+#include "collect/col_proc.h"
 
 enum { COL_PACED_NS_PER_MS = 1000000 };
 
@@ -19,6 +21,13 @@ enum col_paced_way { /* how its threads are sampled */
     COL_PACED_ASKED, /* by the agent, on request (col_ask.c) */
     COL_PACED_HALTED, /* by brief stops (col_halt.c) */
     COL_PACED_LISTED, /* not at all: its CPU time is followed */
+};
+
+struct col_watched { /* how a thread waits (col_watch.c) */
+    struct col_offcpu off;
+    struct col_proc_wait wait; /* the last that was seen */
+    uint64_t asked_turns; /* turns at the wait whose stack was asked for */
+    uint64_t stack_ns;    /* when a stack was last seen */
 };
 
 struct col_paced_thread {
@@ -32,6 +41,7 @@ struct col_paced_thread {
     uint64_t look_ns, rest_ns;
     uint64_t asked_ns;   /* 0: no request; HALTED: its last sample */
     uint32_t request;    /* its number */
+    struct col_watched watch;
     struct col_paced_process *of;
 };
 
@@ -80,7 +90,8 @@ void col_paced_drop_gone(struct col_paced_process *x);
 void col_paced_free(struct col_paced_process *x);
 
 enum col_paced_state { COL_PACED_ENDED, COL_PACED_WAITS, COL_PACED_RUNS };
-enum col_paced_state col_paced_state(struct col_paced_thread *t);
+/* W: where it waits; not changed if that is unknown; or NULL. */
+enum col_paced_state col_paced_state(struct col_paced_thread *t, struct col_proc_wait *w);
 /* CPU time of T, 0 if unknown.  Exact while it is stopped; else as old as the last tick. */
 uint64_t col_paced_thread_cpu(struct col_paced_thread *t);
 /* The weight of a sample of T at CPU_NS: the CPU time since the last one, but at most a few

@@ -17,6 +17,7 @@
 #include "collect/col_paced.h"
 #include "collect/col_stoppable.h"
 #include "collect/col_thread.h"
+#include "collect/col_watch.h"
 
 enum {
     SLICE_NS = 100000,
@@ -45,36 +46,52 @@ static uint64_t next_look(struct col_pacer *p, const struct col_paced_process *x
 {
     uint64_t rest = x->period_ns;
 
-    if (rest <= p->period_ns)
+    if (rest <= p->period_ns || p->watch)
         return 0;
     return now + rest - rest / 8 - p->period_ns / 2 + random_below(p, rest / 4);
 }
 
 static bool sample(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t now)
 {
-    if (t->of->way == COL_PACED_ASKED)
-        return col_ask(p, t, sig, now);
-    vec_push(&t->of->running, t);
+    const struct col_paced_process *x = t->of;
+
+    if (x->way == COL_PACED_ASKED)
+        return sig && col_ask(p, t, sig, now);
+    if (!x->is_traced && (!p->watch || now > t->asked_ns + x->period_ns - x->period_ns / 8))
+        vec_push(&t->of->running, t);
     return true;
 }
 
-/* Sample T if it runs.  Returns whether it does. */
+/* How long T, which waits, need not be looked at. */
+static uint64_t rest_of(struct col_pacer *p, struct col_paced_thread *t, uint64_t now)
+{
+    if (p->watch)
+        return t->rest_ns = col_watch_rest(p, t, now);
+    t->rest_ns *= 4;
+    if (t->rest_ns > REST_MS * (uint64_t)COL_PACED_NS_PER_MS)
+        t->rest_ns = REST_MS * (uint64_t)COL_PACED_NS_PER_MS;
+    return t->rest_ns / 2;
+}
+
+/* Sample T if it runs.  SIG: for the agent; 0: it must not be asked.  Returns whether it runs. */
 static bool look(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t now)
 {
     enum col_paced_state state;
 
-    if (t->of->way == COL_PACED_ASKED && col_ask_is_open(p, t, sig, now))
+    if (t->gone)
+        return false;
+    if (sig && col_ask_is_open(p, t, sig, now))
         return true;
-    if (t->silent || now < t->look_ns)
+    if ((t->silent && !p->watch) || now < t->look_ns)
         return t->runs && !t->silent;
-    state = col_paced_state(t);
+    state = p->watch ? col_watch_look(p, t) : col_paced_state(t, NULL);
     t->gone = state == COL_PACED_ENDED;
     t->runs = state == COL_PACED_RUNS;
-    t->rest_ns = t->runs ? p->period_ns : 4 * t->rest_ns;
-    if (t->rest_ns > REST_MS * (uint64_t)COL_PACED_NS_PER_MS)
-        t->rest_ns = REST_MS * (uint64_t)COL_PACED_NS_PER_MS;
-    t->look_ns = t->runs ? next_look(p, t->of, now) : now + t->rest_ns / 2;
-    return t->runs && sample(p, t, sig, now);
+    t->look_ns = t->runs ? next_look(p, t->of, now) : now + rest_of(p, t, now);
+    if (!t->runs || t->silent)
+        return false;
+    t->rest_ns = p->period_ns;
+    return sample(p, t, sig, now);
 }
 
 /* A thread that waited has run: look at all of them. */
@@ -91,11 +108,18 @@ static bool rests(const struct col_paced_thread *t)
     return t->silent || t->rest_ns > AWAKE_MS * (uint64_t)COL_PACED_NS_PER_MS;
 }
 
-static void drop_gone(struct col_pacer *p, struct col_paced_process *x)
+static void drop_gone(struct col_pacer *p, struct col_paced_process *x, size_t ended,
+                      uint64_t now)
 {
-    for (size_t i = 0; i < x->thread.n && x->way == COL_PACED_ASKED; i++)
-        if (x->thread.v[i]->gone)
+    if (ended == x->thread.n)
+        col_watch_end_all(p, x, now);
+    for (size_t i = 0; i < x->thread.n; i++) {
+        if (!x->thread.v[i]->gone)
+            continue;
+        if (x->way == COL_PACED_ASKED)
             col_ask_forget(p, x->thread.v[i]);
+        col_watch_end(p, x->thread.v[i], 0, now);
+    }
     col_paced_drop_gone(x);
 }
 
@@ -148,29 +172,37 @@ static void halt_threads(struct col_pacer *p, struct col_paced_process *x)
     x->running.n = 0;
 }
 
-/* Look at the threads that do not rest, and from time to time at all.  Returns how many run. */
+/* Look at the threads that do not rest, and from time to time at all.  Returns how many run;
+ * *ENDED have ended. */
 static size_t look_at_threads(struct col_pacer *p, struct col_paced_process *x, int sig,
-                              uint64_t now)
+                              uint64_t now, size_t *ended)
 {
-    bool all = now >= x->all_ns, any_gone = false;
+    bool all = now >= x->all_ns;
     struct col_paced_thread **v = all ? x->thread.v : x->awake.v;
     size_t n = all ? x->thread.n : x->awake.n, running = 0;
 
     if (all)
         x->all_ns = now + AWAKE_MS * (uint64_t)COL_PACED_NS_PER_MS;
     x->awake.n = 0;
+    *ended = 0;
     for (size_t i = 0; i < n; i++) {
         struct col_paced_thread *t = v[i];
 
         running += look(p, t, sig, now);
-        any_gone |= t->gone;
+        *ended += t->gone;
         if (!t->gone && !rests(t))
             vec_push(&x->awake, t); /* V may be the same array: N is at most I */
     }
     halt_threads(p, x);
-    if (any_gone)
-        drop_gone(p, x);
     return running;
+}
+
+/* A process usually ends with all its threads. */
+static bool may_have_ended(const struct col_paced_process *x)
+{
+    struct col_paced_thread *first = col_paced_find(x, (int)x->pid);
+
+    return first && (first->gone || col_paced_state(first, NULL) == COL_PACED_ENDED);
 }
 
 /* Threads that run explain the CPU time since it was last read; more of it means that others ran.
@@ -194,16 +226,31 @@ static void explain(struct col_pacer *p, struct col_paced_process *x, size_t run
         wake(x);
 }
 
+static bool can_be_sampled(const struct col_paced_process *x, int sig)
+{
+    return x->way == COL_PACED_ASKED ? sig != 0 : !x->is_traced;
+}
+
 static void look_at(struct col_pacer *p, struct col_paced_process *x, uint64_t now)
 {
-    int sig = x->way == COL_PACED_ASKED ? col_ask_signal(p, x) : 0;
+    size_t running, ended;
+    int sig = 0;
 
     if (x->way == COL_PACED_ASKED)
         col_code_look(x, &p->batch, now);
     scan(p, x, now);
-    if (x->is_traced || x->way == COL_PACED_LISTED || (x->way == COL_PACED_ASKED && !sig))
+    if (x->way == COL_PACED_ASKED && !x->is_traced)
+        sig = col_ask_signal(p, x);
+    if (x->way == COL_PACED_LISTED || (!can_be_sampled(x, sig) && !p->watch))
         return;
-    explain(p, x, look_at_threads(p, x, sig, now), now);
+    running = look_at_threads(p, x, sig, now, &ended);
+    if (ended && p->watch && may_have_ended(x)) { /* when those that rest ended matters too */
+        wake(x);
+        running = look_at_threads(p, x, sig, now, &ended);
+    }
+    if (ended)
+        drop_gone(p, x, ended, now);
+    explain(p, x, running, now);
 }
 
 static void tick(struct col_pacer *p)
@@ -213,6 +260,8 @@ static void tick(struct col_pacer *p)
     pthread_mutex_lock(&p->mutex);
     col_ask_collect(p, now);
     col_halt_pending(p);
+    if (p->watch)
+        col_watch_collect(p);
     col_adopt_new(p, now);
     col_others_look(p, now);
     for (size_t i = 0; i < p->process.n;) {
@@ -293,6 +342,12 @@ void col_pacer_init(struct col_pacer *p, struct agent_memory *m, uint64_t inode,
     pthread_mutex_init(&p->mutex, NULL);
 }
 
+int col_pacer_watch(struct col_pacer *p)
+{
+    p->watch = col_watch_new();
+    return p->watch ? 0 : EAGAIN;
+}
+
 int col_pacer_start(struct col_pacer *p)
 {
     p->runs = col_thread_start(&p->thread, run, p);
@@ -329,6 +384,8 @@ void col_pacer_stop(struct col_pacer *p)
         __atomic_store_n(&p->memory->ended, 1, __ATOMIC_RELEASE);
     col_ask_collect(p, now);
     col_adopt_new(p, now);
+    if (p->watch)
+        col_watch_stop(p, now);
     for (size_t i = 0; i < p->process.n;) {
         p->cpu_ns += col_paced_cpu(p->process.v[i]);
         if (col_paced_has_ended(p->process.v[i]))
@@ -362,6 +419,7 @@ void col_pacer_release(struct col_pacer *p)
     vec_release(&p->process);
     col_halt_release(p);
     col_others_release(&p->others);
+    col_watch_free(p->watch);
     col_batch_release(&p->batch);
     pthread_mutex_destroy(&p->mutex);
 }

@@ -21,6 +21,7 @@
 #include "collect/col_others.h"
 
 struct col_paced_process;
+struct col_watch;
 
 struct col_pacer {
     struct agent_memory *memory; /* NULL: there are no agents */
@@ -33,6 +34,7 @@ struct col_pacer {
     uint64_t sample_ns[AGENT_SAMPLES]; /* since when each is TAKEN; 0: it was not */
     struct col_others others;
     struct col_halts halt;
+    struct col_watch *watch; /* NULL: waits are not recorded */
     pthread_t thread;
     bool runs;
     bool stop;           /* atomic */
@@ -48,6 +50,8 @@ struct col_pacer {
 
 /* HZ samples per second.  INODE is that of the memory M, which may be NULL. */
 void col_pacer_init(struct col_pacer *p, struct agent_memory *m, uint64_t inode, uint64_t hz);
+/* Record waits too.  Returns 0 or an errno. */
+int col_pacer_watch(struct col_pacer *p);
 /* Start the thread.  Returns 0 or an errno. */
 int col_pacer_start(struct col_pacer *p);
 /* End the thread, after it has collected what was asked for.  A thread that a hostile program keeps

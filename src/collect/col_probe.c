@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collect/col_schedstat.h"
+
 const struct col_rung col_rungs[] = {
     { "kernel+user", "samples and stacks in kernel and user space", false, false, false },
     { "user", "samples and stacks in user space", true, false, false },
@@ -162,8 +164,8 @@ static const char *not_paced(const struct col_events *events, const struct col_o
         return "only a command or processes can be sampled from inside";
     if (o->events)
         return "samples from inside the program have no events (-e)";
-    if (o->wall)
-        return "samples from inside the program do not show waiting (--wall)";
+    if (o->wall && !col_schedstat_works())
+        return "this kernel does not count when threads run, as waiting needs (--wall)";
     if (o->levels == COL_KERNEL_ONLY)
         return "samples from inside the program do not show the kernel (--kernel)";
     if (o->graph != COL_GRAPH_AUTO && o->graph != COL_GRAPH_DWARF)

@@ -268,14 +268,10 @@ void col_proc_descendants(int64_t pid, struct col_tids *below)
     vec_release(&all);
 }
 
-/* "NUMBER six arguments SP PC", "-1 SP PC", or "running". */
-bool col_proc_wait(int64_t pid, int64_t tid, struct col_proc_wait *w)
+bool col_proc_wait_text(char *text, struct col_proc_wait *w)
 {
-    char path[96], text[256], *p, *end;
+    char *p, *end;
 
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%" PRId64 "/syscall", pid, tid);
-    if (map_read_text(path, text, sizeof text) <= 0)
-        return false;
     w->call = strtol(text, &end, 10);
     if (end == text)
         return false;
@@ -287,4 +283,12 @@ bool col_proc_wait(int64_t pid, int64_t tid, struct col_proc_wait *w)
     p = strrchr(text, ' ');
     w->sp = p ? strtoull(p + 1, NULL, 16) : 0;
     return w->sp != 0;
+}
+
+bool col_proc_wait(int64_t pid, int64_t tid, struct col_proc_wait *w)
+{
+    char path[96], text[256];
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%" PRId64 "/syscall", pid, tid);
+    return map_read_text(path, text, sizeof text) > 0 && col_proc_wait_text(text, w);
 }

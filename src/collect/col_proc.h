@@ -53,5 +53,8 @@ struct col_proc_wait {
     uint64_t sp, pc;
 };
 bool col_proc_wait(int64_t pid, int64_t tid, struct col_proc_wait *w);
+/* The same from the text of its file "syscall", which is modified: "NUMBER six arguments SP PC",
+ * "-1 SP PC", or "running". */
+bool col_proc_wait_text(char *text, struct col_proc_wait *w);
 
 #endif

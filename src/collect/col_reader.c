@@ -115,7 +115,7 @@ const struct col_reader_answer *col_reader_next(struct col_reader *r)
     return &r->answer[r->taken++ % ANSWERS];
 }
 
-/* Whether the thread has ended.  While it reads it may never come back; then it keeps its memory. */
+/* Whether the thread has ended.  One that reads may never come back; then it keeps its memory. */
 static bool join(struct col_reader *r)
 {
     struct timespec until;

@@ -374,6 +374,8 @@ static int begin_paced(struct col_session *s, struct err *e)
     for (size_t i = 0; i < s->target.n_threads; i++)
         if (!has_process_before(&s->target, i))
             take_threads(s, i);
+    if (o->wall && col_agent_watch(&s->agent, e) < 0)
+        return -1;
     return col_agent_start(&s->agent, s->start_ns + delay_ns, e);
 }
 

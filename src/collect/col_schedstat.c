@@ -38,3 +38,10 @@ bool col_schedstat_read(int64_t pid, int64_t tid, struct col_schedstat *s)
         close(fd);
     return found;
 }
+
+bool col_schedstat_works(void)
+{
+    struct col_schedstat own;
+
+    return col_schedstat_read(getpid(), getpid(), &own) && own.turns > 0;
+}

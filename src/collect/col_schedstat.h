@@ -12,6 +12,8 @@ struct col_schedstat {
     uint64_t turns;    /* how often it got a CPU; unchanged: it has not run */
 };
 
+/* Whether the kernel counts this. */
+bool col_schedstat_works(void);
 /* Open the file of a thread; -1: it has ended, or the kernel has no such file. */
 int col_schedstat_open(int64_t pid, int64_t tid);
 /* Returns false if the thread has ended. */

@@ -228,7 +228,7 @@ class Lives(Case):
         self.assertEqual(done.stderr, "")
 
     def test_what_the_agent_cannot_record_is_refused(self):
-        for options, words in ((["--wall"], "do not show waiting"), (["-e", "page-faults"], "no events"),
+        for options, words in ((["-e", "page-faults"], "no events"),
                                (["--kernel"], "do not show the kernel"), (["-gfp"], "stacks of mode")):
             done = fathom("record", "--in-process", "-o", self.path, *options, "--", "true", status=2)
             self.assertIn(words, done.stderr)
@@ -257,6 +257,23 @@ class Refused(Case):
         self.assertIn("in-process", text)
         self.assertIn("note: sampled from inside the program: a seccomp filter refuses perf_event_open", text)
 
+    def test_waits_are_recorded_from_inside_with_the_reason(self):
+        path = self.dir / "p.fathom"
+        fathom("record", "-q", "--wall", "-o", path, "--", workload("waits"), "1",
+               preexec_fn=refuse_perf_events)
+        r = Recording(path)
+        self.assertEqual(r.meta["rung_why"], "a seccomp filter refuses perf_event_open")
+        self.assertGreater(sum(s["weight"] for s in r.of("wait")), 60e6)
+
+    def test_stacks_of_waits_are_complete_if_process_vm_readv_is_refused_too(self):
+        path = self.dir / "p.fathom"
+        fathom("record", "-q", "--in-process", "--wall", "-o", path, "--", workload("waits"), "2", "50",
+               preexec_fn=functools.partial(refuse_perf_events, call=PROCESS_VM_READV))
+        r = Recording(path)
+        seen = [s for s in r.of("wait") if r.waits_for(s) == "sleep" and "stack" not in r.tags(s["tags"])]
+        self.assertTrue(seen)
+        self.assertEqual(r.share(lambda s: "do_sleep" in s or "holder" in s, seen), 100)
+
     def test_stacks_are_complete_if_process_vm_readv_is_refused_too(self):
         path = self.dir / "p.fathom"
         fathom("record", "-q", "--in-process", "-o", path, "--", workload("deep"), "30000",
@@ -273,7 +290,7 @@ class Refused(Case):
             self.assertGreater(Recording(path).share_with("on_fiber"), 50)
 
     def test_what_needs_perf_events_is_still_refused(self):
-        for options in (["-a", "-d", "1"], ["--wall", "--", "true"]):
+        for options in (["-a", "-d", "1"],):
             done = fathom("record", "-o", self.dir / "p.fathom", *options, status=1,
                           preexec_fn=refuse_perf_events)
             self.assertIn("a seccomp filter refuses perf_event_open", done.stderr)

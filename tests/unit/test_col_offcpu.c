@@ -43,11 +43,11 @@ static bool look(uint64_t time, long call, uint64_t cpu, uint64_t queue, uint64_
     return is_new;
 }
 
-static void ends(uint64_t time)
+static void ends(uint64_t from, uint64_t to)
 {
     struct col_offcpu_steps s;
 
-    col_offcpu_end(&thread, time * 1000, &s);
+    col_offcpu_end(&thread, from * 1000, to * 1000, &s);
     add(&s);
 }
 
@@ -66,7 +66,7 @@ TEST(col_offcpu_divides_the_time_between_two_waits_equally)
     look(1000, SLEEP, 10, 0, 1);
     CHECK(look(9000, LOCK, 2010, 0, 2)); /* 8 ms, of which it ran 2 */
     CHECK_STR(buf_text(&text), "1000 leaves 230\n4000 returns\n6000 leaves 202\n");
-    CHECK_EQ(thread.unseen_ns, 0);
+    CHECK_EQ(thread.unsure_ns, 6000000);
 }
 
 TEST(col_offcpu_notices_a_new_wait_in_the_same_call)
@@ -100,7 +100,7 @@ TEST(col_offcpu_knows_the_beginning_of_a_wait_after_a_sample)
     look(9000, LOCK, 3000, 0, 1);
     CHECK_STR(buf_text(&text), "4000 leaves 202\n");
     CHECK_EQ(thread.since_ns, 4000000);
-    CHECK_EQ(thread.unseen_ns, 0);
+    CHECK_EQ(thread.unsure_ns, 0);
 }
 
 TEST(col_offcpu_has_waits_between_samples_without_a_reason)
@@ -109,7 +109,7 @@ TEST(col_offcpu_has_waits_between_samples_without_a_reason)
     look(1000, RUNS, 0, 0, 1);
     look(9000, RUNS, 3000, 1000, 2);
     CHECK_STR(buf_text(&text), "1000 leaves -2\n5000 returns\n5000 queues\n6000 returns\n");
-    CHECK_EQ(thread.unseen_ns, 4000000);
+    CHECK_EQ(thread.unsure_ns, 4000000);
 }
 
 TEST(col_offcpu_has_a_preempted_thread_in_the_run_queue_only)
@@ -118,7 +118,7 @@ TEST(col_offcpu_has_a_preempted_thread_in_the_run_queue_only)
     look(1000, RUNS, 0, 0, 1);
     look(3000, RUNS, 1000, 950, 2); /* the sample is older than what was counted */
     CHECK_STR(buf_text(&text), "1000 queues\n2000 returns\n");
-    CHECK_EQ(thread.unseen_ns, 0);
+    CHECK_EQ(thread.unsure_ns, 0);
 }
 
 TEST(col_offcpu_counts_time_that_a_hypervisor_took_as_in_the_run_queue)
@@ -149,14 +149,21 @@ TEST(col_offcpu_adds_up_times_that_are_too_short_for_a_step)
     CHECK_EQ(thread.small_ns, 60000);
 }
 
-TEST(col_offcpu_says_how_much_of_the_time_no_look_saw)
+TEST(col_offcpu_says_how_much_time_more_than_one_wait_took)
 {
     begin();
     look(1000, SLEEP, 0, 0, 1);
-    look(9000, SLEEP, 0, 0, 5); /* five waits, two of them seen */
-    look(10000, RUNS, 1000, 0, 6);
-    look(20000, LOCK, 2000, 0, 8); /* three waits, one of them seen */
-    CHECK_EQ(thread.unseen_ns, 8000000 * 3 / 5 + 9000000 * 2 / 3);
+    look(3000, RUNS, 1000, 0, 2); /* one wait */
+    look(5000, LOCK, 2000, 0, 2); /* one wait */
+    CHECK_EQ(thread.unsure_ns, 0);
+    look(9000, LOCK, 3000, 0, 3);
+    CHECK_EQ(thread.unsure_ns, 3000000);
+    look(12000, RUNS, 3000, 0, 5);
+    CHECK_EQ(thread.unsure_ns, 6000000);
+    look(16000, SLEEP, 3000, 0, 6);
+    CHECK_EQ(thread.unsure_ns, 10000000);
+    look(19000, RUNS, 3000, 2000, 7); /* one wait, and the run queue */
+    CHECK_EQ(thread.unsure_ns, 10000000);
 }
 
 TEST(col_offcpu_ends_a_wait_between_the_last_look_and_the_end_of_the_thread)
@@ -164,9 +171,15 @@ TEST(col_offcpu_ends_a_wait_between_the_last_look_and_the_end_of_the_thread)
     begin();
     look(1000, SLEEP, 0, 0, 1);
     look(5000, SLEEP, 0, 0, 1);
-    ends(7000);
-    ends(8000);
+    ends(0, 7000);
+    ends(0, 8000);
     CHECK_STR(buf_text(&text), "1000 leaves 230\n6000 returns\n");
+    look(9000, LOCK, 1000, 0, 2); /* another program */
+    ends(10000, 12000);
+    CHECK_STR(buf_text(&text), "1000 leaves 230\n6000 returns\n7000 leaves 202\n11000 returns\n");
+    look(13000, LOCK, 2000, 0, 3);
+    ends(0, 12500); /* it was looked at after that */
+    CHECK_EQ(thread.last.time_ns, 12500000);
 }
 
 static uint64_t total(void)
@@ -211,8 +224,8 @@ TEST(col_offcpu_looks_at_a_thread_the_more_rarely_the_longer_it_waits)
     begin();
     look(1000, SLEEP, 0, 0, 1);
     CHECK_EQ(col_offcpu_rest(&thread, 2000000, 1000000, 512), 1000000);
-    CHECK_EQ(col_offcpu_rest(&thread, 41000000, 1000000, 512), 10000000);
-    CHECK_EQ(col_offcpu_rest(&thread, 41000000, 1000000, 0), 5000000);
-    CHECK_EQ(col_offcpu_rest(&thread, 41000000, 1000000, 1023), 14990234);
-    CHECK_EQ(col_offcpu_rest(&thread, 10000000000, 1000000, 512), 64000000);
+    CHECK_EQ(col_offcpu_rest(&thread, 81000000, 1000000, 512), 10000000);
+    CHECK_EQ(col_offcpu_rest(&thread, 81000000, 1000000, 0), 5000000);
+    CHECK_EQ(col_offcpu_rest(&thread, 81000000, 1000000, 1023), 14990234);
+    CHECK_EQ(col_offcpu_rest(&thread, 10000000000, 1000000, 512), 256000000);
 }
