@@ -24,6 +24,10 @@ void cfi_table_free(struct unw_table *t);
  * look-up may not allocate (signal handlers) and where threads share the table. */
 void cfi_table_prepare(struct unw_table *t);
 
+/* Whether the frame pointer at ADDRESS (file virtual) of T's code is the stack pointer + *OFFSET;
+ * see cfi_frame.h.  Remembers the answers, and answers only so many questions. */
+bool cfi_table_frame(const struct unw_table *t, uint64_t address, int32_t *offset);
+
 struct cfi_table_info {
     enum unw_arch arch;
     uint64_t rows, rules, bytes; /* bytes: total, as in the cache file */

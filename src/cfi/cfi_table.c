@@ -11,10 +11,17 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "cfi/cfi_analyse.h"
+#include "cfi/cfi_frame.h"
 
 /* File descriptors are kept open to read the code around return addresses.  From this number on,
  * tables are compiled at once and their files closed. */
-enum { MOST_FDS = 256, MOST_BUILD_ID = 64 };
+enum { MOST_FDS = 256, MOST_BUILD_ID = 64, MOST_FRAMES = 64 };
+
+struct frame { /* an answer of cfi_table_frame */
+    uint64_t address;
+    int32_t offset;
+    bool known;
+};
 
 struct table {
     struct unw_table table; /* first, so that one pointer serves both */
@@ -26,6 +33,7 @@ struct table {
     uint8_t build_id[MOST_BUILD_ID];
     size_t build_id_size;
     bool from_cache;
+    VEC(struct frame) frames;
 };
 
 static struct table *table_new(const struct cfi_elf *elf)
@@ -178,7 +186,36 @@ void cfi_table_free(struct unw_table *table)
         return;
     close_file(t);
     cfi_body_release(&t->table.body);
+    vec_release(&t->frames);
     free(t);
+}
+
+static struct frame find_frame(const struct table *t, uint64_t address)
+{
+    struct frame f = { .address = address };
+    struct cfi_elf elf = { 0 };
+
+    if (t->fd >= 0 && cfi_elf_open(&elf, t->fd, NULL, 0, NULL) == 0) {
+        cfi_elf_read_sections(&elf);
+        f.known = cfi_frame_find(&elf, address, &f.offset);
+    }
+    cfi_elf_release(&elf);
+    return f;
+}
+
+bool cfi_table_frame(const struct unw_table *table, uint64_t address, int32_t *offset)
+{
+    struct table *t = (struct table *)table;
+    size_t i = 0;
+
+    while (i < t->frames.n && t->frames.v[i].address != address)
+        i++;
+    if (i == MOST_FRAMES)
+        return false;
+    if (i == t->frames.n)
+        vec_push(&t->frames, find_frame(t, address));
+    *offset = t->frames.v[i].offset;
+    return t->frames.v[i].known;
 }
 
 struct cfi_table_info cfi_table_info(struct unw_table *table)

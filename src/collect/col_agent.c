@@ -238,7 +238,7 @@ static void add_look(struct col_agent *a, const struct col_batch_event *e,
     r->attr = a->engine->attrs.v.v[a->looks];
     r->misc = PERF_RECORD_MISC_USER;
     r->ip = e->regs.pc;
-    r->has_regs = r->has_stack = true;
+    r->has_regs = r->has_stack = r->no_fp = true;
     r->regs = e->regs;
     r->stack = (struct unw_stack){ e->regs.sp, stack, e->n };
     if (e->call != COL_OFFCPU_NO_CALL)

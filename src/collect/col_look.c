@@ -26,8 +26,8 @@ static size_t read_stack(int64_t pid, uint64_t sp, const unsigned char **data)
 static uint32_t stack_of(struct col_look *l, struct perf_thread *t, uint64_t pc, uint64_t sp)
 {
     struct perf_record r = { .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .ip = pc,
-                            .has_regs = true, .has_stack = true, .regs = { .pc = pc, .sp = sp },
-                            .stack = { .base = sp } };
+                            .has_regs = true, .has_stack = true, .no_fp = true,
+                            .regs = { .pc = pc, .sp = sp }, .stack = { .base = sp } };
 
     r.stack.size = read_stack(t->process->pid, sp, &r.stack.data);
     return r.stack.size ? perf_wait_stack(l->waits, t, &r) : 0;

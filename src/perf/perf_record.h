@@ -72,6 +72,7 @@ struct perf_record {
     struct perf_words read;     /* values of a group, laid out by attr->read_format */
     struct perf_words chain;    /* with context markers; also for */
     struct perf_words branches; /* three words each: from, to, flags */
+    bool no_fp; /* the frame pointer in regs is unknown, and 0 */
     bool has_regs, has_stack;   /* 64-bit registers; a copy of the stack, which may be empty */
     struct unw_regs regs;
     struct unw_stack stack;

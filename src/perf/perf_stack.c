@@ -281,6 +281,32 @@ static bool has_open_calls(const struct perf_record *r)
     return r->attr && r->attr->branch_type & PERF_SAMPLE_BRANCH_CALL_STACK;
 }
 
+/* The frame pointer, if frame F was the first that needed it. */
+static bool find_frame_pointer(const struct perf_process *x, const struct unw_frame *f,
+                               uint64_t *fp)
+{
+    uint64_t address = f->pc - f->is_return;
+    const struct unw_range *range = unw_space_find(x->space->unw, address);
+    int32_t offset;
+
+    if (!range || !range->table || !cfi_table_frame(range->table, address - range->bias, &offset))
+        return false;
+    *fp = f->sp + (uint64_t)(int64_t)offset;
+    return true;
+}
+
+static void walk_by_tables(struct perf_stacks *s, const struct perf_process *x,
+                           const struct perf_record *r, struct user *u)
+{
+    const struct unw_space *space = x->space->unw;
+    struct unw_regs regs = r->regs;
+
+    u->end = unw_walk(space, s->rules, regs, &r->stack, u->frames, PERF_MAX_FRAMES, &u->n);
+    if (r->no_fp && u->end == UNW_LOST && u->n &&
+        find_frame_pointer(x, &u->frames[u->n - 1], &regs.fp))
+        u->end = unw_walk(space, s->rules, regs, &r->stack, u->frames, PERF_MAX_FRAMES, &u->n);
+}
+
 static void walk(struct perf_stacks *s, struct perf_thread *t, const struct perf_record *r,
                  const struct chain *c, struct user *u)
 {
@@ -291,8 +317,7 @@ static void walk(struct perf_stacks *s, struct perf_thread *t, const struct perf
         u->way = BY_TABLES; /* also while a page of the stack is missing: the copy is empty then */
         if (!s->rules) /* large: only for recordings with registers */
             s->rules = cfi_cache_new();
-        u->end = unw_walk(t->process->space->unw, s->rules, r->regs, &r->stack, u->frames,
-                          PERF_MAX_FRAMES, &u->n);
+        walk_by_tables(s, t->process, r, u);
     } else if (c->user.n) {
         u->way = BY_CHAIN;
         take_chain(t->process->space, c, u);

@@ -42,8 +42,9 @@ void perf_wait_switch(struct perf_waits *w, const struct perf_record *r);
 /* A sample of T at a switch. */
 void perf_wait_sample(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r);
 /* The stack of T, which waits, from the registers and the copy of the stack in R; 0 if it does not
- * lead to the root.  The frame pointer of a waiting thread is unknown, so a walk that needs it is
- * joined to an earlier stack of the thread, or discarded. */
+ * lead to the root.  The frame pointer of a waiting thread is unknown.  Where a walk needs it, the
+ * code says how far it is from the stack pointer (cfi_frame.h); else the walk is joined to an
+ * earlier stack of the thread, or discarded. */
 uint32_t perf_wait_stack(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r);
 /* R shows T during a wait. */
 void perf_wait_look(struct perf_waits *w, struct perf_thread *t, const struct perf_record *r);

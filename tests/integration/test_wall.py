@@ -1,6 +1,7 @@
 """`fathom record --wall`: compare waiting with the times that the program measured itself."""
 import collections
 import os
+import pathlib
 import subprocess
 import unittest
 
@@ -218,11 +219,18 @@ class Kinds(Waits):
         found = self.waits_in(r, function)
         self.near(found[kind], want, whole, function, found["run queue"])
 
-    def test_each_kind_of_wait_has_its_time_and_place(self):
-        r, truth = self.measure(workload("waiting"), "kinds", "20")
+    def check_each(self, program):
+        r, truth = self.measure(program, "kinds", "20")
         functions = ("sleep_here", "sleep_there", "read_pipe", "poll_pipe", "wait_for_child")
         for i, kind in enumerate(("sleep", "sleep", "read", "poll", "child")):
             self.check(r, functions[i], kind, truth[i], sum(truth))
+
+    def test_each_kind_of_wait_has_its_time_and_place(self):
+        self.check_each(workload("waiting"))
+
+    def test_each_place_is_found_in_a_program_with_frame_pointers(self):
+        """The frame pointer of a waiting thread is unknown."""
+        self.check_each(workload("waiting-fp"))
 
     def test_two_places_that_take_turns_keep_their_times(self):
         r, truth = self.measure(workload("waiting"), "places", "100")
@@ -265,17 +273,23 @@ class Unprivileged(NobodyCase, Waits):
     def setUp(self):
         super().setUp()
         need_perf_events(nobody=True)
-        self.copy(FATHOM, workload("waits"))
+        self.copy(FATHOM, workload("waits"), workload("waiting-fp"))
         self.command = ["env", f"FATHOM_CACHE={self.dir}/nobody", *AS_NOBODY, str(self.dir / "fathom")]
 
     def measure(self, *args):
-        return super().measure(self.dir / "waits", *args[1:])
+        return super().measure(self.dir / pathlib.Path(args[0]).name, *args[1:])
 
     def test_without_privilege_the_shares_are_the_same(self):
         self.check_shares()
 
     def test_without_privilege_a_wait_has_its_stack_too(self):
         self.check_stacks()
+
+    def test_without_privilege_a_wait_has_its_stack_in_a_program_with_frame_pointers(self):
+        r, truth = self.measure(workload("waiting-fp"), "places", "20")
+        found = sum(s["weight"] for s in r.of("wait")
+                    if {"sleep_here", "sleep_there"} & set(r.stack(s["stack"])))
+        self.assertGreater(found, 0.9 * sum(truth))
 
 
 if __name__ == "__main__":
