@@ -197,9 +197,10 @@ class Fifos(Named):
         run("gcc", "-O1", "-o", "program", "program.c", cwd=self.dir)
         if run(self.dir / "program", status=None).returncode == 77:
             self.skipTest("userfaultfd is not permitted")
-        fathom("record", "-o", self.out, "--user", "--wall", "-d", "2", "--", self.dir / "program", "go",
-               status=128 + signal.SIGTERM)
-        self.assertTrue(fathom("report", self.out).stdout)
+        for how in ("--user", "--in-process"):
+            fathom("record", "-o", self.out, how, "--wall", "-d", "2", "--", self.dir / "program", "go",
+                   status=128 + signal.SIGTERM)
+            self.assertTrue(fathom("report", self.out).stdout)
 
     def test_a_fifo_as_program_is_refused(self):
         os.mkfifo(self.dir / "fifo")
