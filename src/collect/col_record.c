@@ -585,6 +585,7 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
     if (o->patience)
         o->patience(o->context, col_target_ready, &s.target);
     s.host.rereads_maps = col_rung_is_paced(s.probe.rung);
+    s.host.own_library = s.probe.rung->in_process ? AGENT_LIBRARY : NULL;
     make_plan(&s);
     col_perf_init(&s.perf, &s.plan, &s.engine);
     if (open_all(&s, e) < 0)

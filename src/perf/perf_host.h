@@ -38,6 +38,9 @@ struct perf_host {
     long (*words)(int64_t pid, const uint64_t *address, size_t n, uint64_t *word);
     /* No record describes later mappings and threads: read maps again for unknown code. */
     bool rereads_maps;
+    /* File name of a library that we preload, or NULL.  The program does not know that it calls it,
+     * so callers in it are left out of stacks. */
+    const char *own_library;
     bool no_files; /* read no file of this machine: frames get no names */
     bool is_past; /* the processes have ended: their pids may be reused */
 };

@@ -46,6 +46,8 @@ static struct perf_space *space_own(struct perf_processes *p, struct perf_proces
     if (x->space->users > 1) {
         struct perf_space *copy = space_new(cfi_space_copy(x->space->unw));
 
+        copy->own_start = x->space->own_start;
+        copy->own_end = x->space->own_end;
         p->n_ranges += copy->unw->n;
         space_drop(p, x->space);
         x->space = copy;
@@ -152,6 +154,13 @@ static void forget_frames(struct perf_process *x)
     x->n_frames = 0;
 }
 
+static bool is_own_library(const struct perf_host *host, const char *path)
+{
+    const char *name = strrchr(path, '/');
+
+    return host->own_library && name && strcmp(name + 1, host->own_library) == 0;
+}
+
 static void map_into(struct perf_processes *p, struct perf_process *x, struct perf_mapping *w)
 {
     const struct perf_host *host = p->modules->host;
@@ -188,6 +197,10 @@ static void map_into(struct perf_processes *p, struct perf_process *x, struct pe
     p->n_ranges -= s->unw->n;
     cfi_space_map(s->unw, w->start, w->end, bias, perf_module_table(m), number);
     p->n_ranges += s->unw->n;
+    if (is_own_library(host, w->path)) {
+        s->own_start = w->start;
+        s->own_end = w->end;
+    }
     s->generation++;
     forget_frames(x);
 }

@@ -30,6 +30,7 @@ struct perf_space {
     uint32_t generation; /* changes when cached frames become invalid */
     struct unw_space *unw;
     struct umap frame_by_pc; /* pc * 2 + is_return -> frame id */
+    uint64_t own_start, own_end; /* code of the host's own library; 0: not mapped */
 };
 
 struct perf_process {

@@ -335,6 +335,17 @@ static bool ends_at_a_root(struct perf_stacks *s, struct perf_thread *t, const s
                              frame_now(s, t->process->space, &u->frames[u->n - 1]));
 }
 
+/* Leave out the callers in our own library. */
+static void drop_own(const struct perf_space *space, struct user *u)
+{
+    size_t n = 1;
+
+    for (size_t i = 1; i < u->n && space->own_end; i++)
+        if (u->frames[i].pc - space->own_start >= space->own_end - space->own_start)
+            u->frames[n++] = u->frames[i];
+    u->n = space->own_end ? n : u->n;
+}
+
 /* Complete a walk that did not reach the root. */
 static void complete(struct perf_stacks *s, struct perf_thread *t, const struct chain *c,
                      struct user *u)
@@ -444,6 +455,8 @@ static uint32_t user_part(struct perf_stacks *s, struct perf_thread *t, const st
     }
     if (!u.n || is_before_exec(t, r))
         return 0;
+    if (u.way == BY_TABLES)
+        drop_own(t->process->space, &u);
     complete(s, t, c, &u);
     count(s, t, &u);
     if (u.way == BY_CHAIN && u.end != UNW_ROOT)

@@ -84,6 +84,16 @@ class Unnoticed(Case):
     def test_the_signals_of_the_program_arrive_and_no_others(self):
         self.compare("handler")
 
+    def test_no_stack_shows_a_caller_in_the_agent(self):
+        path = self.dir / "p.fathom"
+        fathom("record", "-q", "--in-process", "--wall", "-o", path, "--", workload("waiting"), "places", "20")
+        r = Recording(path)
+        self.assertTrue([s for s in r.of("wait") if "sleep_here" in r.stack(s["stack"])])
+        for s in r.samples:
+            used = [r.table["module"].get(r.table["frame"][f]["module"]) for f in r.frames(s["stack"])]
+            callers = [r.text(m["path"]) for m in used[:-1] if m]
+            self.assertEqual([m for m in callers if m.endswith("libfathom-agent.so")], [])
+
     def test_a_thread_that_blocks_all_signals_is_sampled(self):
         r = self.compare("blocked")
         self.assertGreater(r.share_with("blocked_thread"), 50)
