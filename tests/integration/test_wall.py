@@ -266,6 +266,18 @@ class Kinds(Waits):
 class KindsInside(Kinds):
     OPTIONS = ["--in-process"]
 
+    def test_waits_of_a_running_process_are_seen_without_perf_events(self):
+        """It is looked at every 10 ms, so the two places of 10 ms each are told apart by chance."""
+        target = subprocess.Popen([workload("waiting"), "places", "100000"], stdout=subprocess.DEVNULL)
+        self.addCleanup(target.wait)
+        self.addCleanup(target.kill)
+        fathom("record", "-q", "--in-process", "--wall", "-o", self.out, "-p", target.pid, "-d", "1.5")
+        r = Recording(self.out)
+        self.assertEqual(r.meta["rung"], "stops")
+        found = self.waits_in(r, "main")
+        self.assertGreater(sum(found.values()), 0.5 * r.number("duration_ns"))
+        self.assertGreater(found["sleep"] + found["run queue"], 0.9 * sum(found.values()))
+
 
 class Unprivileged(NobodyCase, Waits):
     """The same without privileges: the kernel allows no samples at switches."""
