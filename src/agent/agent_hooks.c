@@ -12,9 +12,10 @@ AGENT_HOOK int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
                               void *(*start)(void *), void *restrict arg)
 {
     int rc = NEXT(pthread_create)(thread, attributes, start, arg);
+    struct agent_process *p = agent_process();
 
-    if (rc == 0 && agent_process())
-        __atomic_fetch_add(&agent_process()->threads, 1, __ATOMIC_RELAXED);
+    if (rc == 0 && p)
+        __atomic_fetch_add(&p->threads, 1, __ATOMIC_RELAXED);
     return rc;
 }
 
@@ -23,15 +24,17 @@ AGENT_HOOK int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
 AGENT_HOOK int dlclose(void *library)
 {
     int rc = NEXT(dlclose)(library);
+    struct agent_process *p = agent_process();
 
-    if (agent_process())
-        __atomic_fetch_add(&agent_process()->maps, 1, __ATOMIC_RELAXED);
+    if (p)
+        __atomic_fetch_add(&p->maps, 1, __ATOMIC_RELAXED);
     return rc;
 }
 
 /* A filter of system calls that the program installs may end it for those of our handler. */
 AGENT_HOOK int prctl(int option, ...)
 {
+    struct agent_process *p = agent_process();
     unsigned long a[4];
     va_list ap;
 
@@ -39,7 +42,7 @@ AGENT_HOOK int prctl(int option, ...)
     for (int i = 0; i < 4; i++)
         a[i] = va_arg(ap, unsigned long);
     va_end(ap);
-    if (option == PR_SET_SECCOMP && agent_process())
-        __atomic_store_n(&agent_process()->careful, 1, __ATOMIC_RELAXED);
+    if (option == PR_SET_SECCOMP && p)
+        __atomic_store_n(&p->careful, 1, __ATOMIC_RELAXED);
     return NEXT(prctl)(option, a[0], a[1], a[2], a[3]);
 }

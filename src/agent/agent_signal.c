@@ -85,12 +85,60 @@ static bool is_from_recorder(const siginfo_t *info)
            (info->si_pid == 0 || (uint32_t)info->si_pid == agent.memory->recorder);
 }
 
+/* A process that was not preloaded has no hooks that repeat its calls.  The kernel has overwritten
+ * the number of the call with its result; in libc it is in the instruction before. */
+static bool repeat_call(ucontext_t *u)
+{
+#if defined(__aarch64__)
+    (void)u; /* the result has overwritten the first argument, too */
+    return false;
+#else
+    enum { PAGE = 4096, BYTES = 7 };
+    const unsigned char *code = (const unsigned char *)(uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+    uint32_t call;
+
+    if ((uintptr_t)code % PAGE < BYTES) /* nothing may be mapped before */
+        return false;
+    memcpy(&call, code - 6, sizeof call);
+    if (code[-7] != 0xb8 || !agent_wait_repeats(call)) /* mov $CALL, %eax */
+        return false;
+    u->uc_mcontext.gregs[REG_RAX] = call;
+    u->uc_mcontext.gregs[REG_RIP] -= 2;
+    return true;
+#endif
+}
+
+static void count_interrupted(void)
+{
+    struct agent_process *p = agent_process();
+
+    interrupted = true;
+    if (p)
+        __atomic_fetch_add(&p->interrupted, 1, __ATOMIC_RELAXED);
+}
+
+/* In a process that was not preloaded, and does not handle the signal. */
+static void handle_attached(const siginfo_t *info, ucontext_t *context)
+{
+    const struct agent_memory *m = agent.memory;
+
+    if (interrupts_call(context) && !repeat_call(context))
+        count_interrupted();
+    if (__atomic_load_n(&m->ended, __ATOMIC_ACQUIRE) ||
+        (!is_from_recorder(info) && agent_join_is_over()))
+        agent_join_leave();
+}
+
 static void handler(int sig, siginfo_t *info, void *context)
 {
     struct sigaction program = action_of(&candidates[sig == SIGWINCH]);
     TGT_KEEP_ERRNO();
 
     agent_sample(context);
+    if (!agent.preloaded) {
+        handle_attached(info, context);
+        return;
+    }
     if (is_handler(&program) && !is_from_recorder(info)) {
         if (program.sa_flags & SA_SIGINFO)
             program.sa_sigaction(sig, info, context);
@@ -98,20 +146,18 @@ static void handler(int sig, siginfo_t *info, void *context)
             program.sa_handler(sig);
         return;
     }
-    if (!interrupts_call(context))
-        return;
-    interrupted = true;
-    if (agent_process())
-        __atomic_fetch_add(&agent_process()->interrupted, 1, __ATOMIC_RELAXED);
+    if (interrupts_call(context))
+        count_interrupted();
 }
 
 bool agent_signal_interrupted(void)
 {
+    struct agent_process *p = agent_process();
     bool was = interrupted;
 
     interrupted = false;
-    if (was && agent_process())
-        __atomic_fetch_sub(&agent_process()->interrupted, 1, __ATOMIC_RELAXED);
+    if (was && p)
+        __atomic_fetch_sub(&p->interrupted, 1, __ATOMIC_RELAXED);
     return was;
 }
 
@@ -206,15 +252,60 @@ static bool take_signal(void)
     return false;
 }
 
-void agent_signal_start(void)
+static bool is_installed(const struct candidate *c)
 {
-    for (int i = 0; i < N; i++)
-        if (candidates[i].taken) { /* in a child of fork: the parent installed it */
-            use_signal(candidates[i].signal);
+    struct sigaction now;
+
+    return NEXT(sigaction)(c->signal, NULL, &now) == 0 && now.sa_sigaction == handler;
+}
+
+/* Take a signal, if possible one that is not in AVOID, without a change of masks. */
+static bool take_running(uint32_t avoid)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < N; i++) {
+            struct candidate *c = &candidates[i];
+            struct sigaction now;
+
+            if ((pass == 0 && (avoid >> i & 1)) ||
+                NEXT(sigaction)(c->signal, NULL, &now) < 0 || is_handler(&now))
+                continue;
+            set_action(c, &now);
+            __atomic_store_n(&c->taken, true, __ATOMIC_RELAXED);
+            install(c);
+            use_signal(c->signal);
+            return true;
+        }
+    return false;
+}
+
+void agent_signal_start(bool running)
+{
+    for (int i = 0; i < N; i++) {
+        struct candidate *c = &candidates[i];
+
+        if (!c->taken)
+            continue;
+        /* The parent of a fork installed it, or an earlier recording whose recorder was killed. */
+        if (agent.preloaded || !running || is_installed(c)) {
+            use_signal(c->signal);
             return;
         }
-    if (!take_signal())
+        c->taken = false; /* the program has a handler now */
+    }
+    if (!(running ? take_running(agent.memory->avoid) : take_signal()))
         agent_process()->why_not = AGENT_SIGNALS_TAKEN;
+}
+
+void agent_signal_stop(void)
+{
+    for (int i = 0; i < N; i++) {
+        struct candidate *c = &candidates[i];
+        struct sigaction program = action_of(c);
+
+        if (__atomic_exchange_n(&c->taken, false, __ATOMIC_RELAXED) && is_installed(c))
+            NEXT(sigaction)(c->signal, &program, NULL);
+    }
 }
 
 static bool is_asked(void)

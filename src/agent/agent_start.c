@@ -1,12 +1,7 @@
-/* agent_start.c - join the recording at the start of a program and in children of fork.
+/* agent_start.c - join the recording at the start of a program and in children of fork; hide the
+ * library from the environment.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "agent/agent.h"
 #include "target/tgt_fork.h"
@@ -16,49 +11,7 @@ struct agent agent = { .process = AGENT_PROCESSES };
 
 static const char variable[] = "LD_PRELOAD=";
 
-/* --- our place in the table --- */
-
-static uint32_t claim(struct agent_memory *m, uint32_t pid)
-{
-    for (uint32_t i = 0; i < AGENT_PROCESSES; i++) {
-        uint32_t at = (pid + i) % AGENT_PROCESSES, unused = AGENT_UNUSED;
-
-        if (__atomic_compare_exchange_n(&m->process[at].state, &unused, AGENT_CLAIMED, false,
-                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return at;
-    }
-    __atomic_fetch_add(&m->n_refused, 1, __ATOMIC_RELAXED);
-    return AGENT_PROCESSES;
-}
-
-/* PARENT is the process that forked us, 0 after exec. */
-static void join(uint32_t parent)
-{
-    struct agent_memory *m = agent.memory;
-    struct agent_process *p;
-    struct timespec now;
-    struct stat st;
-    uint32_t at;
-
-    if (!m || __atomic_load_n(&m->ended, __ATOMIC_RELAXED))
-        return;
-    agent.pid = (uint32_t)getpid();
-    at = claim(m, agent.pid);
-    if (at == AGENT_PROCESSES)
-        return;
-    p = &m->process[at];
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    p->pid = agent.pid;
-    p->namespace = stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
-    p->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    p->parent = parent;
-    NEXT(prctl)(PR_GET_NAME, p->name, 0, 0, 0);
-    p->signal = p->threads = p->maps = p->why_not = p->interrupted = p->careful = 0;
-    agent.process = at;
-    agent_signal_start();
-    __atomic_store_n(&p->state, AGENT_HERE, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&m->n_processes, 1, __ATOMIC_RELEASE);
-}
+/* --- children --- */
 
 static void in_child(void)
 {
@@ -66,11 +19,20 @@ static void in_child(void)
 
     agent.process = AGENT_PROCESSES;
     agent_sample_forget_thread();
-    if (agent.memory && agent.memory->follow)
-        join(parent);
+    if (!agent.memory)
+        return;
+    if (agent.memory->follow)
+        agent_join_record(parent);
+    if (agent.process == AGENT_PROCESSES && !agent.preloaded)
+        agent_join_leave();
 }
 
 static const struct tgt_fork follow_fork = { .in_child = in_child };
+
+void agent_start_follow(void)
+{
+    tgt_fork_follow(&follow_fork);
+}
 
 /* --- the environment --- */
 
@@ -124,45 +86,22 @@ static bool take_from(char **env)
     return false;
 }
 
-/* --- the shared memory --- */
-
-static struct agent_memory *map_memory(void)
-{
-    char path[sizeof agent.preload + sizeof AGENT_MEMORY];
-    size_t folder = strlen(agent.preload) - strlen(AGENT_LIBRARY);
-    struct agent_memory *m = MAP_FAILED;
-    struct stat st;
-    int fd;
-
-    memcpy(path, agent.preload, folder);
-    memcpy(path + folder, AGENT_MEMORY, sizeof AGENT_MEMORY);
-    /* In another namespace of processes the link can lead to anything, such as a terminal. */
-    fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0)
-        return NULL;
-    if (fstat(fd, &st) == 0 && (uint64_t)st.st_size == sizeof *m)
-        m = mmap(NULL, sizeof *m, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (m == MAP_FAILED)
-        return NULL;
-    if (m->magic == AGENT_MAGIC && m->size == sizeof *m)
-        return m;
-    munmap(m, sizeof *m);
-    return NULL;
-}
-
-/* The arguments of main: glibc passes them to constructors. */
+/* The arguments of main: glibc passes them to constructors.  ENV may have been allocated later. */
 static void __attribute__((constructor(102))) start(int argc, char **argv, char **env)
 {
+    char folder[sizeof agent.preload];
     TGT_KEEP_ERRNO();
 
+    agent.stack_end = (uint64_t)(uintptr_t)argv;
+    agent_sample_start();
     if (!take_from(env))
         return;
-    agent.stack_end = (uint64_t)(uintptr_t)env;
-    agent.memory = map_memory();
+    agent.preloaded = true;
+    memcpy(folder, agent.preload, sizeof folder);
+    folder[strlen(folder) - strlen(AGENT_LIBRARY)] = 0;
+    agent.memory = agent_join_map(folder);
     if (!agent.memory)
         return;
-    agent_sample_start();
-    tgt_fork_follow(&follow_fork);
-    join(0);
+    agent_start_follow();
+    agent_join_record(0);
 }

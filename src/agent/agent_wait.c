@@ -9,6 +9,7 @@
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +26,26 @@ enum { SECOND = 1000000000 };
             break;                                                           \
         update;                                                              \
     } while (1)
+
+/* Only calls that the kernel ends in spite of SA_RESTART; never close, whose descriptor is gone. */
+bool agent_wait_repeats(uint32_t call)
+{
+    static const uint16_t calls[] = {
+        SYS_ppoll, SYS_pselect6, SYS_epoll_pwait, 441 /* epoll_pwait2 */, SYS_nanosleep,
+        SYS_clock_nanosleep, SYS_futex, SYS_semop, SYS_semtimedop, SYS_msgrcv, SYS_msgsnd,
+        SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_io_getevents, SYS_read, SYS_readv,
+        SYS_recvfrom, SYS_recvmsg, SYS_accept, SYS_accept4, SYS_write, SYS_writev, SYS_sendto,
+        SYS_sendmsg,
+#if defined(__x86_64__)
+        SYS_poll, SYS_select, SYS_epoll_wait, SYS_pause,
+#endif
+    };
+
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (call == calls[i])
+            return true;
+    return false;
+}
 
 static int64_t now_ns(void)
 {

@@ -53,9 +53,17 @@ struct agent_process {
     uint32_t parent;  /* pid of the process that forked; 0: started by exec */
     uint32_t interrupted; /* system calls that failed with EINTR because of us */
     uint32_t careful; /* a filter of system calls: the handler makes none */
+    uint32_t attached; /* it ran before the recording; `start_ns` is when it joined */
+    uint32_t leaves; /* its handler must be removed at the end: see agent_leave */
 };
 
 enum agent_why { AGENT_SIGNALS_TAKEN = 1 };
+
+/* The result of fathom_agent_join. */
+enum agent_answer { AGENT_NO_ANSWER, AGENT_JOINED, AGENT_BUSY, AGENT_NO_PLACE };
+
+/* Signals in agent_memory.avoid. */
+enum { AGENT_AVOID_URG = 1, AGENT_AVOID_WINCH = 2 };
 
 enum agent_state { AGENT_FREE, AGENT_ASKED, AGENT_TAKEN, AGENT_DONE };
 
@@ -83,6 +91,8 @@ struct agent_memory {
     uint32_t n_refused;   /* processes that found no place */
     uint32_t ended;       /* the recording is over: add no processes */
     uint32_t n_leaving;   /* programs that were to be started and cannot load the agent */
+    uint32_t answer;      /* enum agent_answer: of the process that was asked to join */
+    uint32_t avoid;       /* signals that threads of it block */
     struct agent_process process[AGENT_PROCESSES];
     uint32_t n_dropped;   /* requests for which there was no sample */
     struct agent_request request[AGENT_REQUESTS];
