@@ -185,6 +185,7 @@ static void print_problems(const struct profile *p, struct out *o)
         { "mappings_ignored", "%s mappings were ignored: too many for the size of the recording" },
         { "files_unopened", "programs and libraries not read for lack of file descriptors: %s; "
                             "raise the limit (ulimit -n)" },
+        { "unanswered", "%s threads did not answer when asked for samples: they block signals" },
         { "unmatched", "%s calls have no begin or no end in the trace" },
     };
 

@@ -47,7 +47,7 @@ static const struct option record_options[] = {
     { OPT_FLAG, 0, "kernel", AT(kernel), NULL, "sample kernel code only" },
     { OPT_FLAG, 0, "user", AT(user), NULL, "sample user code only" },
     { OPT_FLAG, 0, "in-process", AT(in_process), NULL,
-      "sample from inside the command, or by brief stops, without perf events" },
+      "sample from inside the program, or by brief stops, without perf events" },
     { OPT_STR, 0, "pin", AT(pin), "CPUS", "run the command on CPUS, such as 0,2-3" },
     { OPT_FLAG, 0, "no-children", AT(no_children), NULL,
       "record the command itself, not its child processes" },

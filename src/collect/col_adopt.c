@@ -81,10 +81,12 @@ void col_adopt_replace(struct col_pacer *p, struct col_paced_process *x, uint64_
 static void tell_of(struct col_pacer *p, const struct agent_process *r, int64_t pid,
                     const struct buf *maps, uint64_t now)
 {
+    enum col_batch_kind kind = r->attached ? COL_BATCH_MAPS
+                               : r->parent ? COL_BATCH_FORK
+                                           : COL_BATCH_EXEC;
     struct col_batch_event *e;
 
-    e = col_batch_add(&p->batch, r->parent ? COL_BATCH_FORK : COL_BATCH_EXEC,
-                      r->start_ns < now ? r->start_ns : now, maps->data, maps->n);
+    e = col_batch_add(&p->batch, kind, r->start_ns < now ? r->start_ns : now, maps->data, maps->n);
     e->pid = e->tid = pid;
     e->parent = col_proc_parent(pid);
     if (!e->parent)
@@ -116,7 +118,11 @@ static void adopt(struct col_pacer *p, uint32_t number, uint64_t now)
     }
     copy = mem_alloc(sizeof *copy);
     *copy = x;
+    copy->hooked = !r->leaves;
+    if (r->attached)
+        col_paced_begin(copy);
     col_paced_scan(copy, now);
+    copy->attached = false;
     col_paced_look_at_image(copy);
     col_adopt_replace(p, copy, r->start_ns < now ? r->start_ns : now);
     p->cpu_ns += col_paced_cpu(copy);

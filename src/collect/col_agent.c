@@ -14,6 +14,8 @@
 
 #include "base/program.h"
 #include "base/trust.h"
+#include "collect/col_admit.h"
+#include "collect/col_inject.h"
 #include "collect/col_proc.h"
 #include "collect/col_watch.h"
 #include "perf/perf_blocked.h"
@@ -102,9 +104,6 @@ int col_agent_open(struct col_agent *a, struct perf_engine *engine, const struct
     errno = folder->error;
     if (!folder->folder[0])
         return err_sys(e, "cannot create a temporary folder");
-    if (strpbrk(folder->folder, " :"))
-        return err_set(e, ERR_SYSTEM, "cannot preload a library from %s: its name contains a space "
-                                      "or a colon", folder->folder);
     if (find_library(library, e) < 0 || open_memory(a, follow, e) < 0)
         return -1;
     snprintf(memory, sizeof memory, "/proc/%d/fd/%d", (int)getpid(), a->fd);
@@ -123,20 +122,28 @@ void col_agent_open_stops(struct col_agent *a, struct perf_engine *engine, uint6
     col_pacer_init(&a->pacer, NULL, 0, hz);
 }
 
-void col_agent_show(struct col_agent *a, const struct col_guard *folder)
+int col_agent_show(struct col_agent *a, const struct col_guard *folder, struct err *e)
 {
     const char *others = getenv(variable);
     char *list;
 
+    if (strpbrk(folder->folder, " :"))
+        return err_set(e, ERR_SYSTEM, "cannot preload a library from %s: its name contains a space "
+                                      "or a colon", folder->folder);
+    a->is_shown = true;
     a->preload = others ? mem_strdup(others) : NULL;
     list = mem_printf("%s/%s%s%s", folder->folder, AGENT_LIBRARY, others && *others ? ":" : "",
                       others ? others : "");
     setenv(variable, list, 1);
     free(list);
+    return 0;
 }
 
 void col_agent_hide(struct col_agent *a)
 {
+    if (!a->is_shown)
+        return;
+    a->is_shown = false;
     if (a->preload)
         setenv(variable, a->preload, 1);
     else
@@ -151,6 +158,12 @@ int col_agent_watch(struct col_agent *a, struct err *e)
                                                                .no_metric = true });
     errno = col_pacer_watch(&a->pacer);
     return errno ? err_sys(e, "cannot start a thread") : 0;
+}
+
+int col_agent_attach(struct col_agent *a, const struct col_guard *folder, int64_t pid,
+                     struct err *e)
+{
+    return col_inject(pid, folder->folder, a->memory, e);
 }
 
 int col_agent_start(struct col_agent *a, uint64_t begin_ns, struct err *e)

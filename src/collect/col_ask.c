@@ -15,7 +15,8 @@
 #include "collect/col_watch.h"
 
 enum {
-    ANSWER_MS = 1000,    /* after that a thread may block the signal */
+    ANSWER_MS = 1000,    /* after that a thread may block the signal; */
+    ANSWER_SOON_MS = 100, /* the same without hooks, which keep it unblocked */
     ABANDONED_MS = 1000, /* a sample that takes longer belongs to a killed thread */
 };
 
@@ -80,7 +81,10 @@ static bool is_blocked(const struct col_paced_thread *t, int sig)
 
 bool col_ask_is_open(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t now)
 {
-    if (t->asked_ns && now - t->asked_ns > ANSWER_MS * (uint64_t)COL_PACED_NS_PER_MS) {
+    uint64_t patience_ns = t->of->hooked ? ANSWER_MS : ANSWER_SOON_MS;
+
+    patience_ns *= COL_PACED_NS_PER_MS;
+    if (t->asked_ns && now - t->asked_ns > patience_ns) {
         if (is_blocked(t, sig)) {
             t->silent = true;
             p->silent++;

@@ -13,6 +13,7 @@ enum {
     FIRST_MS = 2, /* read the maps again after this time, */
     LAST_MS = 1024, /* and each time after twice as long */
     COST = 50, /* a reading costs at most 1 / COST of the time */
+    CHECK_MS = 1000, /* between looks at the maps of a process that does not report changes */
 };
 
 bool col_code_read(int64_t pid, uint64_t inode, struct buf *code)
@@ -56,6 +57,17 @@ static void add_removed(struct buf *to, struct buf *old, struct buf *new)
         if (strncmp(in, line, n + 1) != 0)
             buf_printf(to, "%.*s r-xp 0 00:00 0 \n", (int)strcspn(line, " "), line);
     }
+}
+
+static bool has_changed(const struct col_paced_process *x)
+{
+    struct buf code = { 0 };
+    bool changed;
+
+    col_code_read(x->pid, 0, &code);
+    changed = code.n != x->code.n || (code.n && memcmp(code.data, x->code.data, code.n) != 0);
+    buf_release(&code);
+    return changed;
 }
 
 static void reread(struct col_paced_process *x, struct col_batch *b, uint64_t now)
@@ -119,4 +131,9 @@ void col_code_look(struct col_paced_process *x, struct col_batch *b, uint64_t no
 {
     if (x->maps_ns && now >= x->maps_ns)
         reread(x, b, now);
+    if (x->way == COL_PACED_ASKED && !x->hooked && now >= x->check_ns) {
+        x->check_ns = now + CHECK_MS * (uint64_t)COL_PACED_NS_PER_MS;
+        if (has_changed(x))
+            col_code_changed(x, b, now);
+    }
 }

@@ -136,6 +136,19 @@ void col_others_add(struct col_pacer *p, const struct col_others_add *add, uint6
     pthread_mutex_unlock(&p->mutex);
 }
 
+void col_others_follow(struct col_pacer *p, int64_t pid, bool follow)
+{
+    struct col_others *o = &p->others;
+
+    if (!follow)
+        return;
+    pthread_mutex_lock(&p->mutex);
+    ignore_descendants(o, pid);
+    vec_push(&o->root, pid);
+    o->finds = true;
+    pthread_mutex_unlock(&p->mutex);
+}
+
 /* --- finding --- */
 
 static bool has_our_preload(int64_t pid)

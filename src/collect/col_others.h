@@ -45,6 +45,8 @@ struct col_others_add {
     const char *why;
 };
 void col_others_add(struct col_pacer *p, const struct col_others_add *add, uint64_t now);
+/* The agent is in the running process PID: find its descendants without the agent. */
+void col_others_follow(struct col_pacer *p, int64_t pid, bool follow);
 /* From now on find descendants of ours, except KEEP, that run without the agent.  Without FOLLOW,
  * only see whether processes with the agent execute a program that cannot load it. */
 void col_others_find(struct col_pacer *p, int64_t keep, bool follow);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ enum {
     MOST_PERIODS = 4, /* of weight in a sample, but at least MOST_MS */
     MOST_HALTED_PERIODS = 20, /* if many threads share the CPUs, each is stopped rarely */
     MOST_MS = 20,
+    COUNT_MS = 16,           /* between looks at the number of threads */
     SCAN_MS = 250,       /* between complete looks at a process, */
     SCAN_EACH_MS = 1,    /* and for each of its threads */
 };
@@ -161,6 +163,7 @@ static void add_thread(struct col_paced_process *x, int tid)
     t.inner_tid = x->inner_pid == x->pid ? tid : (int)col_proc_inner_pid(tid);
     copy = mem_alloc(sizeof *copy);
     *copy = t;
+    copy->cpu_ns = x->attached ? col_paced_thread_cpu(copy) : 0;
     vec_push(&x->thread, copy);
 }
 
@@ -195,6 +198,12 @@ static uint64_t cpu_time_of_threads(const struct col_paced_process *x)
     for (size_t i = 0; i < x->thread.n; i++)
         sum += col_paced_thread_cpu(x->thread.v[i]);
     return sum;
+}
+
+void col_paced_begin(struct col_paced_process *x)
+{
+    x->attached = true;
+    x->cpu_ns = col_paced_clock(x->pid);
 }
 
 uint64_t col_paced_cpu(struct col_paced_process *x)
@@ -249,6 +258,19 @@ void col_paced_choose(struct col_paced_process *x, int tid)
     t = col_paced_find(x, tid);
     if (t)
         t->cpu_ns = col_paced_thread_cpu(t);
+}
+
+/* The folder of the threads has a link for each, and two for itself. */
+bool col_paced_has_new(struct col_paced_process *x, uint64_t now)
+{
+    char path[64];
+    struct stat st;
+
+    if (x->way != COL_PACED_ASKED || x->hooked || now < x->count_ns)
+        return false;
+    x->count_ns = now + COUNT_MS * (uint64_t)COL_PACED_NS_PER_MS;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task", x->pid);
+    return stat(path, &st) == 0 && st.st_nlink != x->thread.n + 2;
 }
 
 void col_paced_scan(struct col_paced_process *x, uint64_t now)

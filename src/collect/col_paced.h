@@ -60,12 +60,15 @@ struct col_paced_process {
     uint64_t other_ns, samples; /* its CPU time and samples without the agent */
     uint64_t period_ns;
     uint32_t threads, maps; /* those of the memory when last looked at */
-    uint64_t scan_ns;
+    uint64_t scan_ns, count_ns; /* when to look for threads, and to count them */
     bool is_traced;
     uint64_t cpu_ns, counted_ns; /* CPU time, and when it was read */
     uint64_t looked_ns, explained_ns, unexplained_ns;
+    bool attached; /* the threads that are found now ran before the recording */
+    bool hooked;   /* its agent reports new threads and unloaded libraries */
     struct buf code; /* lines of its maps with code, as last read */
     uint64_t maps_ns, maps_rest_ns; /* when to read them again, 0: not; after that */
+    uint64_t check_ns; /* when to look whether they have changed */
     VEC(struct col_paced_thread *) thread; /* in order of tid */
     VEC(struct col_paced_thread *) awake;  /* those that do not rest */
     VEC(struct col_paced_thread *) running; /* HALTED: to be stopped in this tick */
@@ -80,6 +83,11 @@ void col_paced_choose(struct col_paced_process *x, int tid);
 bool col_paced_look_at_image(struct col_paced_process *x);
 /* CPU time of process PID, 0 if unknown. */
 uint64_t col_paced_clock(int64_t pid);
+/* The process ran before the recording: what it has used until now does not count. */
+void col_paced_begin(struct col_paced_process *x);
+/* Whether the number of threads has changed, in a process that does not report it.  Asks the kernel
+ * only from time to time. */
+bool col_paced_has_new(struct col_paced_process *x, uint64_t now);
 /* CPU time that the process has used since the last call. */
 uint64_t col_paced_cpu(struct col_paced_process *x);
 bool col_paced_has_ended(const struct col_paced_process *x);

@@ -14,6 +14,7 @@
 #include "collect/col_adopt.h"
 #include "collect/col_ask.h"
 #include "collect/col_code.h"
+#include "collect/col_leave.h"
 #include "collect/col_paced.h"
 #include "collect/col_stoppable.h"
 #include "collect/col_thread.h"
@@ -143,7 +144,7 @@ static void scan(struct col_pacer *p, struct col_paced_process *x, uint64_t now)
 
     if (x->way == COL_PACED_ASKED)
         threads = __atomic_load_n(&p->memory->process[x->number].threads, __ATOMIC_RELAXED);
-    if (now < x->scan_ns && threads == x->threads)
+    if (now < x->scan_ns && threads == x->threads && !col_paced_has_new(x, now))
         return;
     x->threads = threads;
     col_paced_scan(x, now);
@@ -386,6 +387,7 @@ void col_pacer_stop(struct col_pacer *p)
     col_adopt_new(p, now);
     if (p->watch)
         col_watch_stop(p, now);
+    col_leave(p);
     for (size_t i = 0; i < p->process.n;) {
         p->cpu_ns += col_paced_cpu(p->process.v[i]);
         if (col_paced_has_ended(p->process.v[i]))

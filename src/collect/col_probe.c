@@ -13,9 +13,9 @@
 const struct col_rung col_rungs[] = {
     { "kernel+user", "samples and stacks in kernel and user space", false, false, false },
     { "user", "samples and stacks in user space", true, false, false },
-    { "in-process", "samples and stacks in user space, of commands; kernel time in its caller",
-      true, true, false },
-    { "stops", "the same of running processes and static programs, at 100 Hz, by brief stops", true,
+    { "in-process", "samples and stacks in user space; kernel time in its caller", true, true,
+      false },
+    { "stops", "the same of static programs and single threads, at 100 Hz, by brief stops", true,
       false, true },
     { 0 },
 };
@@ -181,7 +181,7 @@ static int take_paced(struct col_events *events, const struct col_options *o,
     if (why)
         return err_set(e, ERR_USAGE, "--in-process: %s", why);
     events->v[0] = col_event_clock();
-    p->rung = paced_rung(!o->command);
+    p->rung = paced_rung(!o->command && o->n_tids);
     return 0;
 }
 

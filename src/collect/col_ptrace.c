@@ -127,6 +127,35 @@ bool col_ptrace_set_regs(const struct col_ptrace *t, const struct col_ptrace_reg
     return request(PTRACE_SETREGSET, t, NT_PRSTATUS, (uintptr_t)&v) == 0;
 }
 
+static uint64_t signal_bit(int number)
+{
+    return (uint64_t)1 << (number - 1);
+}
+
+static uint64_t mask_in(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+
+    return at ? strtoull(at + strlen(key), NULL, 16) : 0;
+}
+
+/* While a thread is seized, its calls are also interrupted for signals without an effect. */
+bool col_ptrace_has_signal(const struct col_ptrace *t)
+{
+    const uint64_t harmless = signal_bit(SIGCHLD) | signal_bit(SIGCONT) | signal_bit(SIGURG) |
+                              signal_bit(SIGWINCH);
+    char path[64], text[4096];
+    uint64_t waiting;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", t->pid, t->tid);
+    if (map_read_text(path, text, sizeof text) < 0)
+        return true;
+    waiting = mask_in(text, "\nSigPnd:") | mask_in(text, "\nShdPnd:");
+    waiting &= ~mask_in(text, "\nSigBlk:");
+    waiting |= t->signal ? signal_bit(t->signal) : 0;
+    return (waiting & ~mask_in(text, "\nSigIgn:") & (mask_in(text, "\nSigCgt:") | ~harmless)) != 0;
+}
+
 #if defined(__aarch64__)
 enum { PC_32 = 15 }; /* r15 */
 
@@ -180,41 +209,11 @@ static bool may_repeat(uint64_t call)
     return false;
 }
 
-static uint64_t signal_bit(int number)
-{
-    return (uint64_t)1 << (number - 1);
-}
-
-static uint64_t mask_in(const char *text, const char *key)
-{
-    const char *at = strstr(text, key);
-
-    return at ? strtoull(at + strlen(key), NULL, 16) : 0;
-}
-
-/* A signal waits for T that has an effect: the call was interrupted for it.  While T is seized, it
- * is also interrupted for those that have none. */
-static bool has_signal(const struct col_ptrace *t)
-{
-    const uint64_t harmless = signal_bit(SIGCHLD) | signal_bit(SIGCONT) | signal_bit(SIGURG) |
-                              signal_bit(SIGWINCH);
-    char path[64], text[4096];
-    uint64_t waiting;
-
-    snprintf(path, sizeof path, "/proc/%d/task/%d/status", t->pid, t->tid);
-    if (map_read_text(path, text, sizeof text) < 0)
-        return true;
-    waiting = mask_in(text, "\nSigPnd:") | mask_in(text, "\nShdPnd:");
-    waiting &= ~mask_in(text, "\nSigBlk:");
-    waiting |= t->signal ? signal_bit(t->signal) : 0;
-    return (waiting & ~mask_in(text, "\nSigIgn:") & (mask_in(text, "\nSigCgt:") | ~harmless)) != 0;
-}
-
 bool col_ptrace_repeat_call(const struct col_ptrace *t, struct col_ptrace_regs *r, bool *failed)
 {
     *failed = false;
     if (r->n != sizeof r->v || (int64_t)r->v.orig_rax < 0 || (int64_t)r->v.rax != -EINTR ||
-        has_signal(t))
+        col_ptrace_has_signal(t))
         return false;
     *failed = !may_repeat(r->v.orig_rax);
     if (*failed)
@@ -225,6 +224,31 @@ bool col_ptrace_repeat_call(const struct col_ptrace *t, struct col_ptrace_regs *
     return true;
 }
 #endif
+
+bool col_ptrace_read(const struct col_ptrace *t, uint64_t address, uint64_t *word)
+{
+    errno = 0;
+    *word = (uint64_t)request(PTRACE_PEEKDATA, t, address, 0);
+    return errno == 0;
+}
+
+/* The last word may reach behind the bytes: keep what is there. */
+bool col_ptrace_write(const struct col_ptrace *t, uint64_t address, const void *from, size_t n)
+{
+    const unsigned char *bytes = from;
+
+    for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
+        size_t k = n - i < sizeof(uint64_t) ? n - i : sizeof(uint64_t);
+        uint64_t word = 0;
+
+        if (k < sizeof word && !col_ptrace_read(t, address + i, &word))
+            return false;
+        memcpy(&word, bytes + i, k);
+        if (request(PTRACE_POKEDATA, t, address + i, word) < 0)
+            return false;
+    }
+    return true;
+}
 
 bool col_ptrace_let_go(struct col_ptrace *t)
 {

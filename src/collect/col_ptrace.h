@@ -51,10 +51,18 @@ bool col_ptrace_set_regs(const struct col_ptrace *t, const struct col_ptrace_reg
 /* The registers that the unwinder needs.  Returns false for a 32-bit program, with only pc set. */
 bool col_ptrace_unwind_regs(const struct col_ptrace_regs *r, struct unw_regs *u);
 
+/* Whether a signal with an effect waits for the thread. */
+bool col_ptrace_has_signal(const struct col_ptrace *t);
+
 /* Some system calls fail with EINTR when a thread is stopped.  If R is in such a call, and no
  * signal is the reason, change R so that the thread makes the call again.  Returns whether R was
  * changed; *FAILED: the call fails because of us, and cannot be repeated. */
 bool col_ptrace_repeat_call(const struct col_ptrace *t, struct col_ptrace_regs *r, bool *failed);
+
+/* Write N bytes, also where the process itself may not write.  ADDRESS need not be aligned. */
+bool col_ptrace_write(const struct col_ptrace *t, uint64_t address, const void *from, size_t n);
+/* Read a word; false if it is not mapped. */
+bool col_ptrace_read(const struct col_ptrace *t, uint64_t address, uint64_t *word);
 
 /* Let the thread run on.  A signal that it was about to receive is delivered, and a process that
  * was stopped by SIGSTOP stays stopped.  Returns false if the thread was killed meanwhile: wait

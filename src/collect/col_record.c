@@ -97,15 +97,50 @@ static int choose_events(struct col_session *s, struct err *e)
     return col_event_parse(o->wall ? "cpu-clock" : "cycles", &s->events, e);
 }
 
+/* Make the running processes join.  Those that cannot are stopped instead.  Returns how many have
+ * joined. */
+static size_t enter(struct col_session *s)
+{
+    const struct col_options *o = s->options;
+    const struct col_guard *folder = &s->zones.guard;
+    uint64_t hz = o->frequency_hz ? o->frequency_hz : COL_DEFAULT_HZ;
+    struct err why = { 0 };
+    size_t n = 0;
+    bool is_open;
+
+    col_zones_open(&s->zones);
+    vec_push(&s->sources.v, col_zones_source(&s->zones));
+    col_zones_hide(&s->zones);
+    is_open = col_agent_open(&s->agent, &s->engine, folder, hz, !o->no_children, &why) == 0;
+    for (size_t i = 0; i < o->n_pids; i++) {
+        if (is_open)
+            why = (struct err){ 0 };
+        if (is_open && col_agent_attach(&s->agent, folder, o->pids[i], &why) == 0)
+            n++;
+        else
+            s->not_entered[i] = mem_strdup(why.msg);
+    }
+    if (!n)
+        col_agent_release(&s->agent);
+    return n;
+}
+
 /* A program that cannot load the agent is stopped instead. */
 static void choose_way(struct col_session *s)
 {
+    const struct col_options *o = s->options;
     const char *why = NULL;
+    char what[32];
 
-    if (s->probe.rung->in_process)
-        why = col_agent_refuses(s->options->command[0]);
+    if (!s->probe.rung->in_process)
+        return;
+    snprintf(what, sizeof what, "process %ld", (long)o->pids[0]);
+    if (o->command)
+        why = col_agent_refuses(o->command[0]);
+    else if (!enter(s))
+        why = s->not_entered[0];
     if (why)
-        col_probe_take_stops(&s->probe, s->options->command[0], why);
+        col_probe_take_stops(&s->probe, o->command ? o->command[0] : what, why);
 }
 
 static void define_metrics(struct col_session *s)
@@ -267,15 +302,21 @@ static int spawn(struct col_session *s, struct err *e)
     if (in_process) {
         rc = col_agent_open(&s->agent, &s->engine, folder, s->plan.frequency_hz, !o->no_children,
                             e);
-        col_agent_show(&s->agent, folder);
+        if (rc == 0)
+            rc = col_agent_show(&s->agent, folder, e);
     }
     if (rc == 0)
         rc = col_target_spawn(&s->target, o->command, o->pin, e);
-    if (in_process)
-        col_agent_hide(&s->agent);
+    col_agent_hide(&s->agent);
     col_zones_hide(&s->zones);
     s->target.keep = s->zones.guard.pid;
     return rc;
+}
+
+/* The agent is in running process I. */
+static bool is_entered(const struct col_session *s, size_t i)
+{
+    return s->probe.rung->in_process && !s->not_entered[i];
 }
 
 /* Process PID can be sampled by stops. */
@@ -299,13 +340,13 @@ static int open_paced(struct col_session *s, struct err *e)
     const struct col_options *o = s->options;
     struct col_target *t = &s->target;
 
-    if (s->probe.rung->in_process)
-        return 0;
-    col_agent_open_stops(&s->agent, &s->engine, s->plan.frequency_hz);
+    if (s->probe.rung->stops)
+        col_agent_open_stops(&s->agent, &s->engine, s->plan.frequency_hz);
     if (o->command)
-        return check_stops(s, t->pid, e);
+        return s->probe.rung->stops ? check_stops(s, t->pid, e) : 0;
     for (size_t i = 0; i < o->n_pids; i++)
-        if (col_target_watch(t, o->pids[i], e) < 0 || check_stops(s, o->pids[i], e) < 0)
+        if (col_target_watch(t, o->pids[i], e) < 0 ||
+            (!is_entered(s, i) && check_stops(s, o->pids[i], e) < 0))
             return -1;
     for (size_t i = 0; i < o->n_tids; i++)
         if (!is_whole(o, col_proc_of_thread(o->tids[i])) &&
@@ -353,12 +394,16 @@ static void take_threads(struct col_session *s, size_t first)
                                                               .is_old = true }, s->start_ns);
 }
 
-/* A running process.  Its threads are stopped, unless another way is found to sample it. */
-static void take_process(struct col_session *s, int64_t pid)
+/* Running process I.  Its threads are stopped, unless the agent is in it. */
+static void take_process(struct col_session *s, size_t i)
 {
-    col_others_add(&s->agent.pacer, &(struct col_others_add){ .pid = pid, .is_old = true,
-                                                              .follow = !s->options->no_children },
-                   s->start_ns);
+    struct col_others_add add = { .pid = s->options->pids[i], .is_old = true,
+                                  .follow = !s->options->no_children, .why = s->not_entered[i] };
+
+    if (is_entered(s, i))
+        col_others_follow(&s->agent.pacer, add.pid, add.follow);
+    else
+        col_others_add(&s->agent.pacer, &add, s->start_ns);
 }
 
 static int begin_paced(struct col_session *s, struct err *e)
@@ -368,7 +413,7 @@ static int begin_paced(struct col_session *s, struct err *e)
 
     for (size_t i = 0; i < o->n_pids; i++) {
         add_threads(s, o->pids[i]);
-        take_process(s, o->pids[i]);
+        take_process(s, i);
     }
     note_chosen_threads(s);
     for (size_t i = 0; i < s->target.n_threads; i++)
@@ -564,6 +609,8 @@ static void release(struct col_session *s)
     col_target_release(&s->target);
     perf_engine_release(&s->engine);
     vec_release(&s->events);
+    for (size_t i = 0; i < COL_MAX_PIDS; i++)
+        free(s->not_entered[i]);
     intern_release(&s->in);
 }
 
@@ -581,9 +628,9 @@ int col_record(const struct col_options *o, struct sink *out, struct col_summary
     if (col_target_init(&s.target, e) < 0 || choose_events(&s, e) < 0 ||
         col_probe(&s.events, o, &s.probe, e) < 0)
         goto out;
-    choose_way(&s);
     if (o->patience)
         o->patience(o->context, col_target_ready, &s.target);
+    choose_way(&s);
     s.host.rereads_maps = col_rung_is_paced(s.probe.rung);
     s.host.own_library = s.probe.rung->in_process ? AGENT_LIBRARY : NULL;
     make_plan(&s);

@@ -39,7 +39,7 @@ enum col_refusal {
 };
 
 struct col_reason {
-    char why[160];    /* a sentence without its full stop */
+    char why[256];    /* a sentence without its full stop */
     char remedy[320]; /* "" if there is none */
 };
 

@@ -27,6 +27,7 @@ struct col_session {
     struct col_target target;
     struct col_rings rings;
     struct col_agent agent; /* instead of perf and rings */
+    char *not_entered[COL_MAX_PIDS]; /* why the agent is not in a running process; NULL: it is */
     struct col_zones zones; /* of programs with libfathom */
     struct col_sources sources;
     struct col_surroundings around;

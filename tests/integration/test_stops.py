@@ -23,7 +23,20 @@ def state_of(pid):
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
-class Stops(Case):
+def own_filters():
+    """Filters of system calls beyond those of a recorder: the agent is not loaded into such a program."""
+    refuse_perf_events()
+    refuse_perf_events()
+
+
+class Halted(Case):
+    def start_session(self, *command, **more):
+        if command[0] != FATHOM and os.path.exists("/proc/sys/kernel/seccomp"):
+            more["preexec_fn"] = own_filters
+        return super().start_session(*command, **more)
+
+
+class Stops(Halted):
     """Programs with a known profile."""
 
     near, near_share = test_truth.Truth.near, test_truth.Truth.near_share
@@ -188,7 +201,7 @@ def small_program():
     return head + b"".join(w.to_bytes(4, "little") for w in segment) + code
 
 
-class Unharmed(Case):
+class Unharmed(Halted):
     """The program runs as without the recorder."""
 
     def setUp(self):
