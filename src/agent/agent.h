@@ -85,6 +85,8 @@ bool agent_wait_repeats(uint32_t call);
 /* agent_signal.c */
 /* RUNNING: the process ran before, and its threads keep their masks. */
 void agent_signal_start(bool running);
+/* Whether there is a signal that the program does not handle. */
+bool agent_signal_is_free(void);
 /* Leave the signal to the program. */
 void agent_signal_stop(void);
 /* Whether the last EINTR of this thread is due to a signal that the program does not handle. */

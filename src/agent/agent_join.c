@@ -140,18 +140,24 @@ bool agent_join_is_over(void)
     return syscall(SYS_kill, m->recorder, 0) < 0 && errno == ESRCH;
 }
 
+static enum agent_answer drop(struct agent_memory *m, enum agent_answer answer)
+{
+    munmap(m, sizeof *m);
+    return answer;
+}
+
 static enum agent_answer join(struct agent_memory *m)
 {
     uint32_t at;
 
-    if (!agent_join_is_over()) {
-        munmap(m, sizeof *m);
-        return AGENT_BUSY;
-    }
+    if (!agent_join_is_over())
+        return drop(m, AGENT_BUSY);
+    if (!agent_signal_is_free())
+        return drop(m, AGENT_NO_SIGNAL);
     at = fill(m, 0, true);
     if (at == AGENT_PROCESSES)
-        munmap(m, sizeof *m);
-    if (at == AGENT_PROCESSES || !exchange(m))
+        return drop(m, AGENT_NO_PLACE);
+    if (!exchange(m))
         return AGENT_NO_PLACE;
     agent_start_follow();
     announce(at);

@@ -297,6 +297,18 @@ void agent_signal_start(bool running)
         agent_process()->why_not = AGENT_SIGNALS_TAKEN;
 }
 
+bool agent_signal_is_free(void)
+{
+    for (int i = 0; i < N; i++) {
+        struct sigaction now;
+
+        if (NEXT(sigaction)(candidates[i].signal, NULL, &now) == 0 &&
+            (!is_handler(&now) || now.sa_sigaction == handler))
+            return true;
+    }
+    return false;
+}
+
 void agent_signal_stop(void)
 {
     for (int i = 0; i < N; i++) {

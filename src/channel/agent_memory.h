@@ -60,7 +60,7 @@ struct agent_process {
 enum agent_why { AGENT_SIGNALS_TAKEN = 1 };
 
 /* The result of fathom_agent_join. */
-enum agent_answer { AGENT_NO_ANSWER, AGENT_JOINED, AGENT_BUSY, AGENT_NO_PLACE };
+enum agent_answer { AGENT_NO_ANSWER, AGENT_JOINED, AGENT_BUSY, AGENT_NO_PLACE, AGENT_NO_SIGNAL };
 
 /* Signals in agent_memory.avoid. */
 enum { AGENT_AVOID_URG = 1, AGENT_AVOID_WINCH = 2 };

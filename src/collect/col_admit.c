@@ -144,26 +144,49 @@ static int check_status(int64_t pid, struct err *e)
     return rc;
 }
 
-/* Which of our signals its threads block. */
-static uint32_t blocked_by(int64_t pid)
+/* Which of our signals thread TID blocks. */
+static uint32_t blocked_by(int64_t pid, int tid)
+{
+    char path[96], text[4096];
+    uint64_t mask;
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%d/status", pid, tid);
+    if (map_read_text(path, text, sizeof text) < 0)
+        return 0;
+    mask = strtoull(value_of(text, "SigBlk"), NULL, 16);
+    return (mask >> (SIGURG - 1) & 1 ? AGENT_AVOID_URG : 0) |
+           (mask >> (SIGWINCH - 1) & 1 ? AGENT_AVOID_WINCH : 0);
+}
+
+static int64_t cpu_of(int64_t pid, int tid)
+{
+    char path[96];
+
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%d/schedstat", pid, tid);
+    return map_read_int(path, 0);
+}
+
+/* Threads that block both signals would not answer. */
+static int check_masks(int64_t pid, uint32_t *avoid, struct err *e)
 {
     struct col_tids tids = { 0 };
-    char path[96], text[4096];
-    uint32_t found = 0;
+    int64_t all_ns = 0, silent_ns = 0;
 
+    *avoid = 0;
     col_proc_threads(pid, &tids);
     for (size_t i = 0; i < tids.n; i++) {
-        uint64_t mask;
+        uint32_t blocked = blocked_by(pid, tids.v[i]);
+        int64_t ns = cpu_of(pid, tids.v[i]);
 
-        snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%d/status", pid, tids.v[i]);
-        if (map_read_text(path, text, sizeof text) < 0)
-            continue;
-        mask = strtoull(value_of(text, "SigBlk"), NULL, 16);
-        found |= mask >> (SIGURG - 1) & 1 ? AGENT_AVOID_URG : 0;
-        found |= mask >> (SIGWINCH - 1) & 1 ? AGENT_AVOID_WINCH : 0;
+        *avoid |= blocked;
+        all_ns += ns;
+        silent_ns += blocked == (AGENT_AVOID_URG | AGENT_AVOID_WINCH) ? ns : 0;
     }
     vec_release(&tids);
-    return found;
+    if (2 * silent_ns <= all_ns)
+        return 0;
+    return err_set(e, ERR_REFUSED, "the threads that use most of its CPU time block SIGURG and "
+                                   "SIGWINCH");
 }
 
 int col_admit(int64_t pid, uint32_t *avoid, struct err *e)
@@ -172,8 +195,7 @@ int col_admit(int64_t pid, uint32_t *avoid, struct err *e)
         return err_set(e, ERR_MISSING, "the agent is loaded into running processes only on x86-64");
     if (check_status(pid, e) < 0 || check_program(pid, e) < 0 || check_view(pid, e) < 0)
         return -1;
-    *avoid = blocked_by(pid);
-    return 0;
+    return check_masks(pid, avoid, e);
 }
 
 int col_admit_refused(int errnum, struct err *e)

@@ -285,6 +285,8 @@ static int wait_for_answer(const struct col_inject *x, struct err *e)
     }
     if (answer == AGENT_BUSY)
         return err_set(e, ERR_REFUSED, "another recorder samples it");
+    if (answer == AGENT_NO_SIGNAL)
+        return err_set(e, ERR_REFUSED, "it handles both SIGURG and SIGWINCH");
     if (answer != AGENT_JOINED)
         return err_set(e, ERR_LIMIT, "there is no place for another process");
     return 0;

@@ -5,7 +5,7 @@
  *     signals MS     work, raise SIGURG now and then, and count what its handler sees
  *     forks MS       wait for a line, then fork a child that works
  *     threads MS     two threads work, one three times as long as the other
- *     blocked MS     work in a thread that blocks all signals
+ *     blocked M N    work for M ms, then for N ms in a thread that blocks all signals
  *     coroutine MS   work on a small stack of its own
  * build: entered gcc -O2 -g -pthread -o @OUT@ @IN@
  * SPDX-License-Identifier: Apache-2.0 */
@@ -349,10 +349,11 @@ static void *work_blocked(void *with)
     return NULL;
 }
 
-static int run_blocked(long ms)
+static int run_blocked(long first, long ms)
 {
     pthread_t t;
 
+    work(first);
     pthread_create(&t, NULL, work_blocked, &ms);
     pthread_join(t, NULL);
     printf("%s\n", keep == 1 ? "blocked" : "not blocked");
@@ -397,7 +398,7 @@ int main(int argc, char **argv)
     if (strcmp(mode, "threads") == 0)
         return run_threads(ms);
     if (strcmp(mode, "blocked") == 0)
-        return run_blocked(ms);
+        return run_blocked(ms, argc > 3 ? atol(argv[3]) : ms);
     if (strcmp(mode, "coroutine") == 0)
         return run_coroutine(ms);
     rc = wait_for(mode);
