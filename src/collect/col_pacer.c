@@ -372,22 +372,32 @@ static bool end_thread(struct col_pacer *p)
     return false;
 }
 
+/* Agents may also have joined a recording that never began. */
+static void dismiss(struct col_pacer *p, uint64_t now)
+{
+    if (!p->memory || p->dismissed)
+        return;
+    p->dismissed = true;
+    __atomic_store_n(&p->memory->ended, 1, __ATOMIC_RELEASE);
+    col_adopt_new(p, now);
+    col_leave(p);
+}
+
 void col_pacer_stop(struct col_pacer *p)
 {
     uint64_t now = clock_mono_ns();
 
-    if (!p->runs)
+    if (!p->runs) {
+        dismiss(p, now);
         return;
+    }
     p->runs = false;
     if (!end_thread(p))
         return;
-    if (p->memory)
-        __atomic_store_n(&p->memory->ended, 1, __ATOMIC_RELEASE);
     col_ask_collect(p, now);
-    col_adopt_new(p, now);
+    dismiss(p, now);
     if (p->watch)
         col_watch_stop(p, now);
-    col_leave(p);
     for (size_t i = 0; i < p->process.n;) {
         p->cpu_ns += col_paced_cpu(p->process.v[i]);
         if (col_paced_has_ended(p->process.v[i]))

@@ -37,6 +37,7 @@ struct col_pacer {
     struct col_watch *watch; /* NULL: waits are not recorded */
     pthread_t thread;
     bool runs;
+    bool dismissed;      /* the agents were told that the recording is over */
     bool stop;           /* atomic */
     bool is_stuck;       /* the thread did not end */
     /* Shared with the main thread, under the mutex. */

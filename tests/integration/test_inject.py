@@ -339,6 +339,16 @@ class Refused(Running):
         self.end(p, "go\n")
         self.finish(recorder)
 
+    def test_a_program_is_left_if_another_one_cannot_be_sampled_at_all(self):
+        p, other = self.sleeper(), self.sleeper()
+        before = self.status(p.pid, "SigCgt")
+        if ctypes.CDLL(None).ptrace(0x4206, other.pid, 0, 0) != 0:
+            self.skipTest("ptrace is refused here")
+        self.attach(p, "-p", other.pid, status=1)
+        self.assertEqual(self.status(p.pid, "SigCgt"), before)
+        self.assertEqual(self.memory(p), set())
+        self.assertIn("libfathom-agent", pathlib.Path(f"/proc/{p.pid}/maps").read_text())
+
     def test_a_program_on_a_small_stack_of_its_own(self):
         p = self.start("entered", "coroutine", 60000)
         self.works(p)
