@@ -65,11 +65,14 @@ class Running(Case):
         return done.stderr if status else Recording(path)
 
     def attach_beside(self, p, *options):
-        """Start recording P and return when its agent has joined."""
+        """Start recording P and return when its agent has joined and the recording has begun."""
         before = self.memory(p)
+        (self.dir / "p.fathom").unlink(missing_ok=True)
         recorder = self.start_session(FATHOM, "record", "-q", "--in-process", "-o", self.dir / "p.fathom", *options,
                                       "-p", p.pid, stderr=subprocess.PIPE, text=True)
         self.until(lambda: self.memory(p) - before or recorder.poll() is not None, "the agent")
+        file = self.dir / "p.fathom"
+        self.until(lambda: recorder.poll() is not None or (file.exists() and file.stat().st_size > 0), "the recording")
         if recorder.poll() is not None:
             self.fail(recorder.stderr.read())
         return recorder
