@@ -223,9 +223,9 @@ class Unnoticed(Running):
 
 class Killed(Running):
     def test_the_program_survives_recorders_that_are_killed_at_any_moment(self):
-        p = self.start("entered", "registers", rounds(3000, 120000))
+        p = self.start("entered", "registers", rounds(3000, 60000))
         self.works(p)
-        for _ in range(rounds(15, 600)):
+        for _ in range(rounds(15, 300)):
             recorder = self.start_session(FATHOM, "record", "-q", "--in-process", "-o", self.dir / "p.fathom", "-p",
                                           p.pid)
             time.sleep(random.uniform(0, 0.08))

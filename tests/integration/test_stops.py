@@ -315,7 +315,7 @@ class Unharmed(Halted):
         self.until(lambda: trace.exists() and trace.stat().st_size > 500, "strace")
         child = children.read_text().split()[0]
         done = fathom("record", "--in-process", "-o", self.path, "-p", child, status=1)
-        self.assertIn(f"cannot sample process {child}: it is traced by strace", done.stderr)
+        self.assertIn("it is traced by strace", done.stderr)
         done = fathom("record", "--in-process", "-o", self.path, "--", "strace", "-o", trace,
                       workload("unnoticed-static"), "work", "300")
         self.assertIn("not sampled: it is traced by strace", done.stderr)
