@@ -148,6 +148,15 @@ static struct stream *find_stream(const FILE *file)
     return NULL;
 }
 
+/* A stream that was closed with fclose may have left its address. */
+static void forget_stream(const FILE *file)
+{
+    struct stream *s = find_stream(file);
+
+    if (s)
+        *s = (struct stream){ 0 };
+}
+
 /* A shell with END, one end of a pipe, as its descriptor TO; it gets no stream of an earlier popen.
  * Mutex held. */
 static int spawn_piped(pid_t *pid, const char *command, int end, int to)
@@ -184,6 +193,7 @@ static FILE *open_stream(struct stream *s, const char *command, bool reads, bool
     }
     if (!on_exec)
         fcntl(ours, F_SETFD, 0);
+    forget_stream(file);
     s->file = file;
     close(theirs);
     return file;
@@ -240,4 +250,11 @@ AGENT_HOOK int pclose(FILE *file)
         if (errno != EINTR)
             return -1;
     return status;
+}
+
+/* Another thread may have held them during fork. */
+void agent_command_forget(void)
+{
+    ignoring.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    streams.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }

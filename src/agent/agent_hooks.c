@@ -1,21 +1,22 @@
-/* agent_hooks.c - hooks that tell the recorder what to look at again.
+/* agent_hooks.c - hooks that threads and libraries: tell the recorder what to look at again.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <sys/prctl.h>
 
 #include "agent/agent.h"
 
 AGENT_HOOK int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
                               void *(*start)(void *), void *restrict arg)
 {
-    int rc = NEXT(pthread_create)(thread, attributes, start, arg);
     struct agent_process *p = agent_process();
+    void *stack = p ? agent_stack_for(attributes, start, arg) : NULL;
+    int rc = stack ? NEXT(pthread_create)(thread, attributes, agent_stack_enter, stack)
+                   : NEXT(pthread_create)(thread, attributes, start, arg);
 
     if (rc == 0 && p)
         __atomic_fetch_add(&p->threads, 1, __ATOMIC_RELAXED);
+    else if (stack)
+        agent_stack_free(stack);
     return rc;
 }
 
@@ -29,20 +30,4 @@ AGENT_HOOK int dlclose(void *library)
     if (p)
         __atomic_fetch_add(&p->maps, 1, __ATOMIC_RELAXED);
     return rc;
-}
-
-/* A filter of system calls that the program installs may end it for those of our handler. */
-AGENT_HOOK int prctl(int option, ...)
-{
-    struct agent_process *p = agent_process();
-    unsigned long a[4];
-    va_list ap;
-
-    va_start(ap, option);
-    for (int i = 0; i < 4; i++)
-        a[i] = va_arg(ap, unsigned long);
-    va_end(ap);
-    if (option == PR_SET_SECCOMP && p)
-        __atomic_store_n(&p->careful, 1, __ATOMIC_RELAXED);
-    return NEXT(prctl)(option, a[0], a[1], a[2], a[3]);
 }

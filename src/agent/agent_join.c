@@ -100,7 +100,7 @@ static uint32_t fill(struct agent_memory *m, uint32_t parent, bool attached)
     p->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     p->parent = parent;
     NEXT(prctl)(PR_GET_NAME, p->name, 0, 0, 0);
-    p->signal = p->threads = p->maps = p->why_not = p->interrupted = p->careful = 0;
+    p->signal = p->threads = p->maps = p->why_not = p->interrupted = 0;
     p->attached = attached;
     p->leaves = !agent.preloaded;
     return at;
@@ -180,7 +180,7 @@ void agent_join_leave(void)
 {
     uint32_t at = __atomic_exchange_n(&agent.process, AGENT_PROCESSES, __ATOMIC_RELAXED);
 
-    agent_signal_stop();
+    agent_signal_restore();
     if (at == AGENT_PROCESSES)
         return;
     __atomic_store_n(&agent.memory->process[at].signal, 0, __ATOMIC_RELEASE);

@@ -139,14 +139,9 @@ static size_t load(void *to, uint64_t from, size_t n)
     return can_load ? tgt_load(to, from, n) : tgt_load_probed(to, from, n);
 }
 
-static bool is_careful(void)
-{
-    return agent_process() && __atomic_load_n(&agent_process()->careful, __ATOMIC_RELAXED);
-}
-
 bool agent_sample_read(void *to, uint64_t from, size_t n)
 {
-    if (is_careful())
+    if (agent.careful)
         return PAGE - from % PAGE > n && tgt_load_within(to, from, n, from, from + n) == n;
     return load(to, from, n) == n;
 }
@@ -159,10 +154,10 @@ static size_t copy_stack(unsigned char *to, uint64_t sp, size_t n, uint64_t end,
     return load(to, sp, n);
 }
 
-void agent_sample(const void *ucontext)
+bool agent_sample(const void *ucontext)
 {
     struct agent_process *p = agent_process();
-    bool careful = is_careful();
+    bool careful = agent.careful;
     struct agent_memory *m = agent.memory;
     uint64_t sp = stack_pointer(ucontext), end = end_of_stack(sp);
     size_t n = end ? end - sp : AGENT_STACK;
@@ -170,23 +165,24 @@ void agent_sample(const void *ucontext)
     uint32_t i;
 
     if (!p)
-        return;
+        return false;
     if (!careful)
         thread_id = (uint32_t)syscall(SYS_gettid);
     if (!take_request(m, thread_id))
-        return;
+        return false;
     i = take_sample(m, n);
     if (i == AGENT_SAMPLES)
-        return;
+        return true;
     s = &m->sample[i];
     s->process = agent.process;
     s->tid = thread_id;
     take_registers(s, ucontext);
     s->maps = __atomic_load_n(&p->maps, __ATOMIC_RELAXED);
-    s->time_ns = now_ns(CLOCK_MONOTONIC);
+    s->time_ns = careful ? 0 : now_ns(CLOCK_MONOTONIC);
     s->cpu_ns = careful ? 0 : now_ns(CLOCK_THREAD_CPUTIME_ID);
     if (n > agent_stack_room(i))
         n = agent_stack_room(i);
     s->stack_bytes = (uint32_t)copy_stack(agent_stack_of(m, i), sp, n, end, careful);
     __atomic_store_n(&m->sample_state[i], AGENT_DONE, __ATOMIC_RELEASE);
+    return true;
 }

@@ -14,8 +14,8 @@
 #include <ucontext.h>
 
 #include "agent/agent.h"
+#include "target/tgt_fork.h"
 #include "target/tgt_guard.h"
-#include "target/tgt_lock.h"
 
 struct candidate {
     int signal;
@@ -26,11 +26,15 @@ struct candidate {
 };
 
 static struct candidate candidates[] = { { .signal = SIGURG }, { .signal = SIGWINCH } };
-enum { N = 2, MOST_WAITS = 20 };
+enum { N = 2, MOST_WAITS = 1000 };
 static struct tgt_lock lock;
 static const struct timespec wait_ms = { 0, 1000000 };
 
-static __thread bool interrupted;
+/* System calls of this thread that failed with EINTR because of us since agent_call_start. */
+static __thread uint32_t n_cut;
+__thread struct agent_call agent_arrived;
+/* Handlers that are taking a sample now. */
+static uint32_t n_handlers;
 static __thread bool blocks[N]; /* by the program, of those taken */
 static __thread uint64_t mask_then; /* the real mask when that was noted */
 
@@ -53,11 +57,6 @@ static bool interrupts_call(const ucontext_t *u)
            memcmp(code, call, sizeof call) == 0;
 }
 
-static bool is_handler(const struct sigaction *a)
-{
-    return a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN;
-}
-
 /* The action of the program.  A handler may interrupt set_action, so this never waits for it. */
 static struct sigaction action_of(const struct candidate *c)
 {
@@ -78,9 +77,12 @@ static void set_action(struct candidate *c, const struct sigaction *a)
     __atomic_store_n(&c->version, c->version + 1, __ATOMIC_RELEASE);
 }
 
-/* In a namespace of processes below the recorder's, its id is 0. */
-static bool is_from_recorder(const siginfo_t *info)
+/* In a namespace of processes below the recorder's, its id is 0.  Where the user may queue no more
+ * signals, the kernel keeps no information; then ours is one that ANSWERED a request. */
+static bool is_from_recorder(const siginfo_t *info, bool answered)
 {
+    if (info->si_code == SI_USER && info->si_pid == 0 && info->si_uid == 0)
+        return answered;
     return info->si_code == SI_TKILL && agent.memory &&
            (info->si_pid == 0 || (uint32_t)info->si_pid == agent.memory->recorder);
 }
@@ -108,57 +110,77 @@ static bool repeat_call(ucontext_t *u)
 #endif
 }
 
-static void count_interrupted(void)
+static void count_cut(void)
 {
     struct agent_process *p = agent_process();
 
-    interrupted = true;
-    if (p)
-        __atomic_fetch_add(&p->interrupted, 1, __ATOMIC_RELAXED);
+    if (!p)
+        return;
+    n_cut++;
+    __atomic_fetch_add(&p->interrupted, 1, __ATOMIC_RELAXED);
 }
 
 /* In a process that was not preloaded, and does not handle the signal. */
-static void handle_attached(const siginfo_t *info, ucontext_t *context)
+static void handle_attached(const siginfo_t *info, ucontext_t *context, bool answered)
 {
     const struct agent_memory *m = agent.memory;
 
     if (interrupts_call(context) && !repeat_call(context))
-        count_interrupted();
+        count_cut();
     if (__atomic_load_n(&m->ended, __ATOMIC_ACQUIRE) ||
-        (!is_from_recorder(info) && agent_join_is_over()))
+        (!is_from_recorder(info, answered) && agent_join_is_over()))
         agent_join_leave();
+}
+
+static void call(const struct sigaction *program, int sig, siginfo_t *info, void *context)
+{
+    agent_arrived.handled++;
+    if (program->sa_flags & SA_SIGINFO)
+        program->sa_sigaction(sig, info, context);
+    else
+        program->sa_handler(sig);
 }
 
 static void handler(int sig, siginfo_t *info, void *context)
 {
     struct sigaction program = action_of(&candidates[sig == SIGWINCH]);
+    bool answered;
     TGT_KEEP_ERRNO();
 
-    agent_sample(context);
+    __atomic_fetch_add(&n_handlers, 1, __ATOMIC_SEQ_CST);
+    answered = agent_sample(context);
+    __atomic_fetch_sub(&n_handlers, 1, __ATOMIC_SEQ_CST);
     if (!agent.preloaded) {
-        handle_attached(info, context);
+        handle_attached(info, context, answered);
         return;
     }
-    if (is_handler(&program) && !is_from_recorder(info)) {
-        if (program.sa_flags & SA_SIGINFO)
-            program.sa_sigaction(sig, info, context);
-        else
-            program.sa_handler(sig);
+    if (agent_action_is_handler(&program) && !is_from_recorder(info, answered)) {
+        call(&program, sig, info, context);
         return;
     }
+    agent_arrived.ours++;
     if (interrupts_call(context))
-        count_interrupted();
+        count_cut();
 }
 
-bool agent_signal_interrupted(void)
+/* --- calls that our signal cut short --- */
+
+struct agent_call agent_call_start(void)
+{
+    n_cut = 0;
+    return agent_arrived;
+}
+
+bool agent_call_was_cut(const struct agent_call *before)
 {
     struct agent_process *p = agent_process();
-    bool was = interrupted;
 
-    interrupted = false;
-    if (was && p)
-        __atomic_fetch_sub(&p->interrupted, 1, __ATOMIC_RELAXED);
-    return was;
+    if (agent_arrived.ours == before->ours || agent_arrived.handled != before->handled)
+        return false;
+    if (n_cut && p)
+        __atomic_fetch_sub(&p->interrupted, n_cut, __ATOMIC_RELAXED);
+    n_cut = 0;
+    return true;
 }
 
 /* --- which signal --- */
@@ -186,7 +208,7 @@ static void install(const struct candidate *c)
                            .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
     struct sigaction program = action_of(c);
 
-    if (is_handler(&program)) {
+    if (agent_action_is_handler(&program)) {
         a.sa_flags = (int)(program.sa_flags & ~SA_RESETHAND) | SA_SIGINFO;
         a.sa_mask = program.sa_mask;
     }
@@ -229,9 +251,12 @@ static bool change_one(int i, int how)
     return sigismember(&old, candidates[i].signal) == 1;
 }
 
+/* In this order: the recorder looks again at the signal after each request. */
 static void use_signal(int sig)
 {
-    __atomic_store_n(&agent_process()->signal, (uint32_t)sig, __ATOMIC_RELEASE);
+    if (agent_is_guest())
+        return;
+    __atomic_store_n(&agent_process()->signal, (uint32_t)sig, __ATOMIC_SEQ_CST);
 }
 
 /* Take the first signal that the program does not use. */
@@ -240,7 +265,9 @@ static bool take_signal(void)
     for (int i = 0; i < N; i++) {
         struct candidate *c = &candidates[i];
         struct sigaction now;
-        if (c->wanted || NEXT(sigaction)(c->signal, NULL, &now) < 0 || is_handler(&now))
+
+        if (c->wanted || NEXT(sigaction)(c->signal, NULL, &now) < 0 ||
+            agent_action_is_handler(&now))
             continue;
         set_action(c, &now);
         __atomic_store_n(&c->taken, true, __ATOMIC_RELAXED);
@@ -268,7 +295,7 @@ static bool take_running(uint32_t avoid)
             struct sigaction now;
 
             if ((pass == 0 && (avoid >> i & 1)) ||
-                NEXT(sigaction)(c->signal, NULL, &now) < 0 || is_handler(&now))
+                NEXT(sigaction)(c->signal, NULL, &now) < 0 || agent_action_is_handler(&now))
                 continue;
             set_action(c, &now);
             __atomic_store_n(&c->taken, true, __ATOMIC_RELAXED);
@@ -281,6 +308,10 @@ static bool take_running(uint32_t avoid)
 
 void agent_signal_start(bool running)
 {
+    if (!running) { /* in a child of fork: other threads of the parent */
+        tgt_lock_forget(&lock);
+        n_handlers = 0;
+    }
     for (int i = 0; i < N; i++) {
         struct candidate *c = &candidates[i];
 
@@ -303,13 +334,13 @@ bool agent_signal_is_free(void)
         struct sigaction now;
 
         if (NEXT(sigaction)(candidates[i].signal, NULL, &now) == 0 &&
-            (!is_handler(&now) || now.sa_sigaction == handler))
+            (!agent_action_is_handler(&now) || now.sa_sigaction == handler))
             return true;
     }
     return false;
 }
 
-void agent_signal_stop(void)
+void agent_signal_restore(void)
 {
     for (int i = 0; i < N; i++) {
         struct candidate *c = &candidates[i];
@@ -325,27 +356,76 @@ static bool is_asked(void)
     for (size_t i = 0; i < AGENT_REQUESTS; i++) {
         const struct agent_request *r = &agent.memory->request[i];
 
-        if (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == AGENT_ASKED &&
+        if (__atomic_load_n(&r->state, __ATOMIC_SEQ_CST) == AGENT_ASKED &&
             r->process == agent.process)
             return true;
     }
-    return false;
+    return __atomic_load_n(&n_handlers, __ATOMIC_SEQ_CST) != 0;
 }
 
-/* The program is about to use C->signal itself: give it back and use another.  Returns false if
- * there is no other; then it keeps our handler. */
-static bool give_back(struct candidate *c)
+/* For a while; a careful process must not call the kernel. */
+static void wait_a_little(void)
+{
+    struct timespec t, end;
+
+    if (!agent.careful) {
+        NEXT(nanosleep)(&wait_ms, NULL);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += wait_ms.tv_nsec;
+    do
+        clock_gettime(CLOCK_MONOTONIC, &t);
+    while (t.tv_sec * 1000000000 + t.tv_nsec < end.tv_sec * 1000000000 + end.tv_nsec);
+}
+
+static struct candidate *in_use(void)
+{
+    for (int i = 0; i < N; i++)
+        if (candidates[i].taken)
+            return &candidates[i];
+    return NULL;
+}
+
+/* A handler that called this would wait for itself. */
+void agent_signal_stop(void)
+{
+    use_signal(0);
+    for (int k = 0; k < MOST_WAITS && is_asked(); k++)
+        wait_a_little();
+}
+
+void agent_signal_end(enum agent_why why)
+{
+    if (!agent_is_guest())
+        agent_process()->why_not = why;
+    agent_signal_stop();
+}
+
+void agent_signal_go(void)
+{
+    const struct candidate *c = in_use();
+
+    if (c && !agent_process()->why_not)
+        use_signal(c->signal);
+}
+
+/* The program is about to use C->signal itself, with handler NEW or NULL: give it back and use
+ * another.  Returns false if there is no other; then it keeps our handler, except if the program's
+ * has no SA_RESTART: we would interrupt all of its system calls. */
+static bool give_back(struct candidate *c, const struct sigaction *new)
 {
     struct sigaction program = action_of(c);
     int i = (int)(c - candidates);
 
     c->wanted = true;
-    use_signal(0);
-    for (int k = 0; k < MOST_WAITS && is_asked(); k++)
-        NEXT(nanosleep)(&wait_ms, NULL); /* those on their way would reach the program */
+    agent_signal_stop(); /* those on their way would reach the program */
     if (!take_signal()) {
-        use_signal(c->signal);
-        return false;
+        if (!new || new->sa_flags & SA_RESTART) {
+            agent_signal_go();
+            return false;
+        }
+        agent_signal_end(AGENT_SIGNALS_TAKEN);
     }
     __atomic_store_n(&c->taken, false, __ATOMIC_RELAXED);
     NEXT(sigaction)(c->signal, &program, NULL);
@@ -360,9 +440,14 @@ static int act(struct candidate *c, const struct sigaction *new, struct sigactio
 {
     struct sigaction was = action_of(c);
 
-    if (new && is_handler(new) && !is_handler(&was) && give_back(c))
-        return NEXT(sigaction)(c->signal, new, old);
-    if (new) {
+    if (new && agent_is_guest()) {
+        if (NEXT(sigaction)(c->signal, new, NULL) < 0)
+            return -1;
+    } else if (new && agent_action_is_handler(new) &&
+               (!agent_action_is_handler(&was) || !(new->sa_flags & SA_RESTART)) &&
+               give_back(c, new)) {
+        return agent_action_set(c->signal, new, old);
+    } else if (new) {
         set_action(c, new);
         install(c);
     }
@@ -371,22 +456,21 @@ static int act(struct candidate *c, const struct sigaction *new, struct sigactio
     return 0;
 }
 
-AGENT_HOOK int sigaction(int sig, const struct sigaction *new, struct sigaction *old)
+bool agent_signal_act(int sig, const struct sigaction *new, struct sigaction *old, int *rc)
 {
     struct candidate *c = agent_process() ? taken(sig) : NULL;
     struct sigaction copy; /* the arguments may be the same object */
     bool locked;
-    int rc;
 
     if (!c)
-        return NEXT(sigaction)(sig, new, old);
+        return false;
     if (new)
         copy = *new;
     locked = tgt_lock_unless_held(&lock);
-    rc = act(c, new ? &copy : NULL, old);
+    *rc = act(c, new ? &copy : NULL, old);
     if (locked)
         tgt_unlock(&lock);
-    return rc;
+    return true;
 }
 
 void agent_signal_leave(const sigset_t *set)
@@ -397,19 +481,8 @@ void agent_signal_leave(const sigset_t *set)
     if (!c || !tgt_lock_unless_held(&lock))
         return;
     if (taken(c->signal))
-        give_back(c);
+        give_back(c, NULL);
     tgt_unlock(&lock);
-}
-
-AGENT_HOOK __sighandler_t signal(int sig, __sighandler_t action)
-{
-    struct sigaction new = { .sa_handler = action, .sa_flags = SA_RESTART }, old;
-
-    if (!agent_process() || !taken(sig) || action == SIG_ERR)
-        return NEXT(signal)(sig, action);
-    sigemptyset(&new.sa_mask);
-    sigaddset(&new.sa_mask, sig);
-    return sigaction(sig, &new, &old) < 0 ? SIG_ERR : old.sa_handler;
 }
 
 AGENT_HOOK int signalfd(int fd, const sigset_t *set, int flags)
@@ -458,7 +531,8 @@ static int change_mask(mask_function *change, int how, const sigset_t *set, sigs
     for (int i = 0; i < N; i++) {
         if (!taken(candidates[i].signal))
             continue;
-        note_blocked(i, now[i]);
+        if (now[i] == was[i] || !agent_is_guest()) /* a guest shares our thread storage */
+            note_blocked(i, now[i]);
         if (old && was[i])
             sigaddset(old, candidates[i].signal);
     }
@@ -477,41 +551,116 @@ AGENT_HOOK int sigprocmask(int how, const sigset_t *restrict set, sigset_t *rest
                            : NEXT(sigprocmask)(how, set, old);
 }
 
-/* --- for programs that inherit mask and actions --- */
-
-static int index_taken(void)
+void agent_signal_defer(sigset_t *mask)
 {
+    sigset_t both;
+
+    sigemptyset(&both);
     for (int i = 0; i < N; i++)
-        if (candidates[i].taken)
-            return i;
-    return -1;
+        if (taken(candidates[i].signal))
+            sigaddset(&both, candidates[i].signal);
+    NEXT(pthread_sigmask)(SIG_BLOCK, &both, mask);
 }
+
+void agent_signal_allow(const sigset_t *mask)
+{
+    TGT_KEEP_ERRNO();
+
+    NEXT(pthread_sigmask)(SIG_SETMASK, mask, NULL);
+}
+
+/* --- for programs that inherit mask and actions --- */
 
 void agent_signal_reveal(struct agent_signals *s)
 {
-    int i = agent_process() ? index_taken() : -1;
+    const struct candidate *c = agent_process() ? in_use() : NULL;
     struct sigaction program;
 
     *s = (struct agent_signals){ 0 };
-    if (i < 0)
+    if (!c)
         return;
-    program = action_of(&candidates[i]);
+    program = action_of(c);
     s->ignored = program.sa_handler == SIG_IGN;
-    s->blocked = is_blocked(i);
+    s->blocked = is_blocked((int)(c - candidates));
     if (s->blocked)
-        change_one(i, SIG_BLOCK);
+        change_one((int)(c - candidates), SIG_BLOCK);
     if (s->ignored)
-        NEXT(sigaction)(candidates[i].signal, &program, NULL);
+        NEXT(sigaction)(c->signal, &program, NULL);
+}
+
+void agent_signal_leave_program(struct agent_signals *s)
+{
+    if (agent_process())
+        use_signal(0);
+    agent_signal_reveal(s);
 }
 
 void agent_signal_conceal(const struct agent_signals *s)
 {
-    int i = agent_process() ? index_taken() : -1;
+    const struct candidate *c = agent_process() ? in_use() : NULL;
 
-    if (i < 0)
+    if (!c)
         return;
     if (s->ignored)
-        install(&candidates[i]);
+        install(c);
     if (s->blocked)
-        change_one(i, SIG_UNBLOCK);
+        change_one((int)(c - candidates), SIG_UNBLOCK);
+    agent_signal_go();
+}
+
+/* --- signals that the program sends to one thread --- */
+
+/* If the program's signal merged with ours, which came first, the kernel would keep only ours. */
+static bool make_way(int sig)
+{
+    const struct candidate *c = agent_process() ? taken(sig) : NULL;
+    struct sigaction program;
+
+    if (!c)
+        return false;
+    program = action_of(c);
+    if (!agent_action_is_handler(&program))
+        return false;
+    agent_signal_stop();
+    return true;
+}
+
+AGENT_HOOK int pthread_kill(pthread_t thread, int sig)
+{
+    bool stopped = make_way(sig);
+    int rc = NEXT(pthread_kill)(thread, sig);
+
+    if (stopped)
+        agent_signal_go();
+    return rc;
+}
+
+AGENT_HOOK int pthread_sigqueue(pthread_t thread, int sig, const union sigval value)
+{
+    bool stopped = make_way(sig);
+    int rc = NEXT(pthread_sigqueue)(thread, sig, value);
+
+    if (stopped)
+        agent_signal_go();
+    return rc;
+}
+
+AGENT_HOOK int tgkill(pid_t pid, pid_t tid, int sig)
+{
+    bool stopped = make_way(sig);
+    int rc = NEXT(tgkill)(pid, tid, sig);
+
+    if (stopped)
+        agent_signal_go();
+    return rc;
+}
+
+AGENT_HOOK int raise(int sig)
+{
+    bool stopped = make_way(sig);
+    int rc = NEXT(raise)(sig);
+
+    if (stopped)
+        agent_signal_go();
+    return rc;
 }

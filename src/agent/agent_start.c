@@ -18,9 +18,10 @@ static void in_child(void)
     uint32_t parent = agent.pid;
 
     agent.process = AGENT_PROCESSES;
-    agent_sample_forget_thread();
-    if (!agent.memory)
+    agent_command_forget();
+    if (agent.confined || !agent.memory || (agent.preloaded && !agent.memory->follow))
         return;
+    agent_sample_forget_thread();
     if (agent.memory->follow)
         agent_join_record(parent);
     if (agent.process == AGENT_PROCESSES && !agent.preloaded)
@@ -102,6 +103,7 @@ static void __attribute__((constructor(102))) start(int argc, char **argv, char 
     agent.memory = agent_join_map(folder);
     if (!agent.memory)
         return;
+    agent_stack_start();
     agent_start_follow();
     agent_join_record(0);
 }

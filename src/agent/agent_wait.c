@@ -1,8 +1,10 @@
 /* agent_wait.c - system calls that a signal ends with EINTR even if its handler has SA_RESTART.
  * If only ours arrived, they continue with the remaining time.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <aio.h>
 #include <errno.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ipc.h>
@@ -10,22 +12,13 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 
 enum { SECOND = 1000000000 };
-
-/* Evaluate CALL until something other than our signal ended it; before each repetition UPDATE. */
-#define REPEAT(rc, call, update)                                             \
-    do {                                                                     \
-        agent_signal_interrupted();                                          \
-        rc = (call);                                                         \
-        if (!(rc < 0 && errno == EINTR && agent_signal_interrupted()))       \
-            break;                                                           \
-        update;                                                              \
-    } while (1)
 
 /* Only calls that the kernel ends in spite of SA_RESTART; never close, whose descriptor is gone. */
 bool agent_wait_repeats(uint32_t call)
@@ -103,7 +96,7 @@ AGENT_HOOK int poll(struct pollfd *fds, nfds_t n, int ms)
     int64_t end = end_of_ms(ms);
     int rc;
 
-    REPEAT(rc, NEXT(poll)(fds, n, ms), ms = ms_until(end, ms));
+    AGENT_REPEAT(rc, NEXT(poll)(fds, n, ms), ms = ms_until(end, ms));
     return rc;
 }
 
@@ -112,7 +105,7 @@ AGENT_HOOK int epoll_wait(int fd, struct epoll_event *events, int n, int ms)
     int64_t end = end_of_ms(ms);
     int rc;
 
-    REPEAT(rc, NEXT(epoll_wait)(fd, events, n, ms), ms = ms_until(end, ms));
+    AGENT_REPEAT(rc, NEXT(epoll_wait)(fd, events, n, ms), ms = ms_until(end, ms));
     return rc;
 }
 
@@ -121,7 +114,33 @@ AGENT_HOOK int epoll_pwait(int fd, struct epoll_event *events, int n, int ms, co
     int64_t end = end_of_ms(ms);
     int rc;
 
-    REPEAT(rc, NEXT(epoll_pwait)(fd, events, n, ms, mask), ms = ms_until(end, ms));
+    AGENT_REPEAT(rc, NEXT(epoll_pwait)(fd, events, n, ms, mask), ms = ms_until(end, ms));
+    return rc;
+}
+
+/* What poll and ppoll are in programs compiled with _FORTIFY_SOURCE. */
+int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t room);
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *wait, const sigset_t *mask,
+                size_t room);
+
+AGENT_HOOK int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t room)
+{
+    int64_t end = end_of_ms(ms);
+    int rc;
+
+    AGENT_REPEAT(rc, NEXT(__poll_chk)(fds, n, ms, room), ms = ms_until(end, ms));
+    return rc;
+}
+
+AGENT_HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *wait,
+                           const sigset_t *mask, size_t room)
+{
+    int64_t end = wait ? end_of(wait) : 0;
+    struct timespec left;
+    int rc;
+
+    AGENT_REPEAT(rc, NEXT(__ppoll_chk)(fds, n, wait, mask, room),
+                 wait = shorten(wait, end, &left));
     return rc;
 }
 
@@ -132,7 +151,19 @@ AGENT_HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *wait,
     struct timespec left;
     int rc;
 
-    REPEAT(rc, NEXT(ppoll)(fds, n, wait, mask), wait = shorten(wait, end, &left));
+    AGENT_REPEAT(rc, NEXT(ppoll)(fds, n, wait, mask), wait = shorten(wait, end, &left));
+    return rc;
+}
+
+AGENT_HOOK int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *wait,
+                            const sigset_t *mask)
+{
+    int64_t end = wait ? end_of(wait) : 0;
+    struct timespec left;
+    int rc;
+
+    AGENT_REPEAT(rc, NEXT(epoll_pwait2)(fd, events, n, wait, mask),
+                 wait = shorten(wait, end, &left));
     return rc;
 }
 
@@ -143,7 +174,7 @@ AGENT_HOOK int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *re
     struct timespec left;
     int rc;
 
-    REPEAT(rc, NEXT(pselect)(n, r, w, x, wait, mask), wait = shorten(wait, end, &left));
+    AGENT_REPEAT(rc, NEXT(pselect)(n, r, w, x, wait, mask), wait = shorten(wait, end, &left));
     return rc;
 }
 
@@ -153,7 +184,7 @@ AGENT_HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *res
 {
     int rc;
 
-    REPEAT(rc, NEXT(select)(n, r, w, x, wait), (void)0);
+    AGENT_REPEAT(rc, NEXT(select)(n, r, w, x, wait), (void)0);
     return rc;
 }
 
@@ -162,7 +193,7 @@ AGENT_HOOK int nanosleep(const struct timespec *wait, struct timespec *rest)
     struct timespec left;
     int rc;
 
-    REPEAT(rc, NEXT(nanosleep)(wait, &left), wait = &left);
+    AGENT_REPEAT(rc, NEXT(nanosleep)(wait, &left), wait = &left);
     if (rc < 0 && errno == EINTR && rest)
         *rest = left;
     return rc;
@@ -177,11 +208,12 @@ AGENT_HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec
     int rc;
 
     for (;;) {
-        agent_signal_interrupted();
+        struct agent_call before = agent_call_start();
+
         rc = NEXT(clock_nanosleep)(clock, flags, wait, absolute ? NULL : &left);
         if (rc != EINTR)
             return rc;
-        if (!agent_signal_interrupted())
+        if (!agent_call_was_cut(&before))
             break;
         wait = absolute ? wait : &left;
     }
@@ -213,7 +245,7 @@ AGENT_HOOK int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict in
     int rc;
 
     agent_signal_leave(set);
-    REPEAT(rc, NEXT(sigtimedwait)(set, info, wait), wait = shorten(wait, end, &left));
+    AGENT_REPEAT(rc, NEXT(sigtimedwait)(set, info, wait), wait = shorten(wait, end, &left));
     return rc;
 }
 
@@ -222,7 +254,7 @@ AGENT_HOOK int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict inf
     int rc;
 
     agent_signal_leave(set);
-    REPEAT(rc, NEXT(sigwaitinfo)(set, info), (void)0);
+    AGENT_REPEAT(rc, NEXT(sigwaitinfo)(set, info), (void)0);
     return rc;
 }
 
@@ -230,7 +262,7 @@ AGENT_HOOK int semop(int id, struct sembuf *ops, size_t n)
 {
     int rc;
 
-    REPEAT(rc, NEXT(semop)(id, ops, n), (void)0);
+    AGENT_REPEAT(rc, NEXT(semop)(id, ops, n), (void)0);
     return rc;
 }
 
@@ -240,7 +272,7 @@ AGENT_HOOK int semtimedop(int id, struct sembuf *ops, size_t n, const struct tim
     struct timespec left;
     int rc;
 
-    REPEAT(rc, NEXT(semtimedop)(id, ops, n, wait), wait = shorten(wait, end, &left));
+    AGENT_REPEAT(rc, NEXT(semtimedop)(id, ops, n, wait), wait = shorten(wait, end, &left));
     return rc;
 }
 
@@ -248,7 +280,7 @@ AGENT_HOOK ssize_t msgrcv(int id, void *to, size_t n, long type, int flags)
 {
     ssize_t rc;
 
-    REPEAT(rc, NEXT(msgrcv)(id, to, n, type, flags), (void)0);
+    AGENT_REPEAT(rc, NEXT(msgrcv)(id, to, n, type, flags), (void)0);
     return rc;
 }
 
@@ -256,6 +288,64 @@ AGENT_HOOK int msgsnd(int id, const void *from, size_t n, int flags)
 {
     int rc;
 
-    REPEAT(rc, NEXT(msgsnd)(id, from, n, flags), (void)0);
+    AGENT_REPEAT(rc, NEXT(msgsnd)(id, from, n, flags), (void)0);
     return rc;
+}
+
+/* --- until a handler of the program ran --- */
+
+AGENT_HOOK int pause(void)
+{
+    int rc;
+
+    AGENT_REPEAT(rc, NEXT(pause)(), (void)0);
+    return rc;
+}
+
+AGENT_HOOK int sigsuspend(const sigset_t *mask)
+{
+    int rc;
+
+    AGENT_REPEAT(rc, NEXT(sigsuspend)(mask), (void)0);
+    return rc;
+}
+
+/* --- until a time --- */
+
+AGENT_HOOK int sem_timedwait(sem_t *restrict s, const struct timespec *restrict end)
+{
+    int rc;
+
+    AGENT_REPEAT(rc, NEXT(sem_timedwait)(s, end), (void)0);
+    return rc;
+}
+
+AGENT_HOOK int sem_clockwait(sem_t *restrict s, clockid_t clock,
+                             const struct timespec *restrict end)
+{
+    int rc;
+
+    AGENT_REPEAT(rc, NEXT(sem_clockwait)(s, clock, end), (void)0);
+    return rc;
+}
+
+AGENT_HOOK int aio_suspend(const struct aiocb *const list[], int n, const struct timespec *wait)
+{
+    int64_t end = wait ? end_of(wait) : 0;
+    struct timespec left;
+    int rc;
+
+    AGENT_REPEAT(rc, NEXT(aio_suspend)(list, n, wait), wait = shorten(wait, end, &left));
+    return rc;
+}
+
+AGENT_PLAIN(int, aio_suspend,
+            (const struct aiocb *const list[], int n, const struct timespec *wait), (list, n, wait))
+
+/* libc's own does not call the hook, and reports a signal with -1. */
+AGENT_HOOK int thrd_sleep(const struct timespec *wait, struct timespec *rest)
+{
+    int rc = clock_nanosleep(CLOCK_REALTIME, 0, wait, rest);
+
+    return rc == 0 ? 0 : rc == EINTR ? -1 : -2;
 }

@@ -52,12 +52,14 @@ struct agent_process {
     char name[16];    /* of its first thread */
     uint32_t parent;  /* pid of the process that forked; 0: started by exec */
     uint32_t interrupted; /* system calls that failed with EINTR because of us */
-    uint32_t careful; /* a filter of system calls: the handler makes none */
     uint32_t attached; /* it ran before the recording; `start_ns` is when it joined */
     uint32_t leaves; /* its handler must be removed at the end: see agent_leave */
 };
 
-enum agent_why { AGENT_SIGNALS_TAKEN = 1 };
+enum agent_why {
+    AGENT_SIGNALS_TAKEN = 1, /* the program handles both signals */
+    AGENT_FILTERED, /* its filter of system calls forbids handlers */
+};
 
 /* The result of fathom_agent_join. */
 enum agent_answer { AGENT_NO_ANSWER, AGENT_JOINED, AGENT_BUSY, AGENT_NO_PLACE, AGENT_NO_SIGNAL };
@@ -75,7 +77,7 @@ struct agent_request {
 };
 
 struct agent_sample {
-    uint64_t time_ns, cpu_ns; /* CLOCK_MONOTONIC; CPU time of the thread, 0 unknown */
+    uint64_t time_ns, cpu_ns; /* CLOCK_MONOTONIC; CPU time of the thread; 0: unknown */
     uint64_t pc, sp, fp, lr, bx, r10;
     uint32_t process, tid; /* of the request */
     uint32_t maps; /* of its process, at this time */

@@ -22,7 +22,7 @@ enum {
 
 int col_ask_signal(const struct col_pacer *p, const struct col_paced_process *x)
 {
-    uint32_t sig = __atomic_load_n(&p->memory->process[x->number].signal, __ATOMIC_ACQUIRE);
+    uint32_t sig = __atomic_load_n(&p->memory->process[x->number].signal, __ATOMIC_SEQ_CST);
 
     return sig == SIGURG || sig == SIGWINCH ? (int)sig : 0;
 }
@@ -58,7 +58,12 @@ bool col_ask(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t 
     r->process = t->of->number;
     r->tid = (uint32_t)t->inner_tid;
     t->asked_ns = now;
-    __atomic_store_n(&r->state, AGENT_ASKED, __ATOMIC_RELEASE);
+    __atomic_store_n(&r->state, AGENT_ASKED, __ATOMIC_SEQ_CST);
+    /* The process may have changed its mind, and now waits for the requests that it sees. */
+    if (col_ask_signal(p, t->of) != sig) {
+        col_ask_forget(p, t);
+        return false;
+    }
     if (syscall(SYS_tgkill, t->of->pid, t->tid, sig) == 0)
         return true;
     t->silent = errno == EPERM; /* it changed its user */
@@ -111,11 +116,13 @@ static void take_sample(struct col_pacer *p, uint32_t i, uint64_t now)
     const struct agent_sample *s = &p->memory->sample[i];
     struct col_paced_thread *t = thread_of(p, s);
     uint32_t n = __atomic_load_n(&s->stack_bytes, __ATOMIC_RELAXED), maps = s->maps;
-    uint64_t time_ns = s->time_ns < now ? s->time_ns : now;
+    uint64_t time_ns = __atomic_load_n(&s->time_ns, __ATOMIC_RELAXED);
     struct col_batch_event *e;
 
     if (!t)
         return;
+    if (!time_ns || time_ns > now) /* a careful agent cannot ask for it */
+        time_ns = now;
     /* A thread that waited for a CPU answers late, and is asked again soon. */
     if (s->cpu_ns && s->cpu_ns - t->cpu_ns < p->period_ns / 2)
         return;
