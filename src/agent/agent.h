@@ -104,6 +104,15 @@ bool agent_call_was_cut(const struct agent_call *before);
         update;                                                              \
     } while (1)
 
+/* agent_restart.c, from the registers that a signal saved: the instruction pointer; whether the
+ * signal ended a system call with EINTR; end a call that the kernel is about to restart. */
+uint64_t agent_restart_pc(const void *ucontext);
+bool agent_restart_is_cut(const void *ucontext);
+void agent_restart_cancel(void *ucontext);
+/* For a process without hooks: make a call that did nothing again after the handler.  Returns false
+ * if it cannot be. */
+bool agent_restart_repeat(void *ucontext);
+
 /* agent_action.c */
 static inline bool agent_action_is_handler(const struct sigaction *a)
 {
@@ -141,6 +150,8 @@ bool agent_signal_is_free(void);
 void agent_signal_restore(void);
 /* sigaction for a signal that is taken, with the result in *RC; false: SIG is not. */
 bool agent_signal_act(int sig, const struct sigaction *new, struct sigaction *old, int *rc);
+/* The kernel called a handler of the program, with FLAGS. */
+void agent_signal_relayed(const void *ucontext, int flags);
 /* Let no more signals be sent to this process, and wait for those on their way. */
 void agent_signal_stop(void);
 void agent_signal_go(void); /* again */

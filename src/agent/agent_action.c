@@ -12,36 +12,41 @@
 typedef void action(int sig, siginfo_t *info, void *context);
 
 static action *handler[NSIG];
+static int flags_of[NSIG];
 static bool interrupts[NSIG]; /* siginterrupt: handlers of signal() have no SA_RESTART */
 
-/* All arguments are passed on, so SA_SIGINFO does not matter.  This is a jump, which needs no
- * stack: the program's handler may have little. */
+/* It ends with a jump: the program's handler may have little stack. */
 static void relay(int sig, siginfo_t *info, void *context)
 {
-    agent_arrived.handled++;
+    agent_signal_relayed(context, __atomic_load_n(&flags_of[sig], __ATOMIC_RELAXED));
     __atomic_load_n(&handler[sig], __ATOMIC_ACQUIRE)(sig, info, context);
 }
 
 int agent_action_set(int sig, const struct sigaction *new, struct sigaction *old)
 {
     struct sigaction relayed, was;
-    action *before = NULL;
-    int rc;
+    action *before;
+    int before_flags, rc;
 
     if (sig < 1 || sig >= NSIG)
         return NEXT(sigaction)(sig, new, old);
     before = __atomic_load_n(&handler[sig], __ATOMIC_ACQUIRE);
+    before_flags = flags_of[sig];
     if (new) {
         relayed = *new;
         /* A child of vfork shares our memory, but not its actions. */
         if (agent_action_is_handler(new) && !agent_is_guest()) {
             relayed.sa_sigaction = relay;
+            relayed.sa_flags |= SA_SIGINFO; /* relay needs all arguments */
+            __atomic_store_n(&flags_of[sig], new->sa_flags, __ATOMIC_RELAXED);
             __atomic_store_n(&handler[sig], new->sa_sigaction, __ATOMIC_RELEASE);
         }
     }
     rc = NEXT(sigaction)(sig, new ? &relayed : NULL, &was);
-    if (rc == 0 && was.sa_sigaction == relay)
+    if (rc == 0 && was.sa_sigaction == relay) {
         was.sa_sigaction = before;
+        was.sa_flags &= before_flags | ~SA_SIGINFO;
+    }
     if (rc == 0 && old)
         *old = was;
     return rc;

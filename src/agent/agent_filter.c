@@ -41,13 +41,13 @@ struct call {
 static const struct call ends_handler[] = { { SYS_rt_sigreturn, 0 } };
 static const struct call of_handler[] = {
     { SYS_gettid, 0 }, { SYS_getpid, 0 }, { SYS_process_vm_readv, 0 },
-    { SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID },
+    { SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID }, { SYS_rt_sigprocmask, 0 },
 };
 /* At the start of a program, after fork, and before exec. */
 static const struct call of_start[] = {
     { SYS_openat, 0 }, { SYS_fstat, 0 }, { SYS_mmap, 0 }, { SYS_close, 0 }, { SYS_newfstatat, 0 },
     { SYS_prctl, PR_GET_NAME }, { SYS_rt_sigaction, 0 }, { SYS_rt_sigprocmask, 0 },
-    { SYS_faccessat, 0 }, { SYS_pread64, 0 }, { SYS_fgetxattr, 0 }, { SYS_munmap, 0 },
+    { SYS_faccessat, 0 }, { SYS_prlimit64, 0 }, { SYS_pread64, 0 }, { SYS_fgetxattr, 0 }, { SYS_munmap, 0 },
 #ifdef SYS_access
     { SYS_access, 0 },
 #endif

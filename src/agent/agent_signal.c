@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <time.h>
-#include <ucontext.h>
 
 #include "agent/agent.h"
 #include "target/tgt_fork.h"
@@ -33,29 +32,13 @@ static const struct timespec wait_ms = { 0, 1000000 };
 /* System calls of this thread that failed with EINTR because of us since agent_call_start. */
 static __thread uint32_t n_cut;
 __thread struct agent_call agent_arrived;
+static __thread bool must_end_call;
 /* Handlers that are taking a sample now. */
 static uint32_t n_handlers;
 static __thread bool blocks[N]; /* by the program, of those taken */
 static __thread uint64_t mask_then; /* the real mask when that was noted */
 
 /* --- the handler --- */
-
-/* The kernel gave a system call the result -EINTR because of this signal. */
-static bool interrupts_call(const ucontext_t *u)
-{
-#if defined(__aarch64__)
-    static const unsigned char call[] = { 0x01, 0x00, 0x00, 0xd4 }; /* svc #0 */
-    uint64_t pc = u->uc_mcontext.pc, result = u->uc_mcontext.regs[0];
-#else
-    static const unsigned char call[] = { 0x0f, 0x05 }; /* syscall */
-    uint64_t pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
-    uint64_t result = (uint64_t)u->uc_mcontext.gregs[REG_RAX];
-#endif
-    unsigned char code[sizeof call];
-
-    return result == (uint64_t)-EINTR && agent_sample_read(code, pc - sizeof code, sizeof code) &&
-           memcmp(code, call, sizeof call) == 0;
-}
 
 /* The action of the program.  A handler may interrupt set_action, so this never waits for it. */
 static struct sigaction action_of(const struct candidate *c)
@@ -87,29 +70,6 @@ static bool is_from_recorder(const siginfo_t *info, bool answered)
            (info->si_pid == 0 || (uint32_t)info->si_pid == agent.memory->recorder);
 }
 
-/* A process that was not preloaded has no hooks that repeat its calls.  The kernel has overwritten
- * the number of the call with its result; in libc it is in the instruction before. */
-static bool repeat_call(ucontext_t *u)
-{
-#if defined(__aarch64__)
-    (void)u; /* the result has overwritten the first argument, too */
-    return false;
-#else
-    enum { PAGE = 4096, BYTES = 7 };
-    const unsigned char *code = (const unsigned char *)(uintptr_t)u->uc_mcontext.gregs[REG_RIP];
-    uint32_t call;
-
-    if ((uintptr_t)code % PAGE < BYTES) /* nothing may be mapped before */
-        return false;
-    memcpy(&call, code - 6, sizeof call);
-    if (code[-7] != 0xb8 || !agent_wait_repeats(call)) /* mov $CALL, %eax */
-        return false;
-    u->uc_mcontext.gregs[REG_RAX] = call;
-    u->uc_mcontext.gregs[REG_RIP] -= 2;
-    return true;
-#endif
-}
-
 static void count_cut(void)
 {
     struct agent_process *p = agent_process();
@@ -125,7 +85,7 @@ static void handle_attached(const siginfo_t *info, ucontext_t *context, bool ans
 {
     const struct agent_memory *m = agent.memory;
 
-    if (interrupts_call(context) && !repeat_call(context))
+    if (agent_restart_is_cut(context) && !agent_restart_repeat(context))
         count_cut();
     if (__atomic_load_n(&m->ended, __ATOMIC_ACQUIRE) ||
         (!is_from_recorder(info, answered) && agent_join_is_over()))
@@ -147,6 +107,10 @@ static void handler(int sig, siginfo_t *info, void *context)
     bool answered;
     TGT_KEEP_ERRNO();
 
+    /* Our signal came first, and made the kernel restart a call that the program's was to end. */
+    if (must_end_call)
+        agent_restart_cancel(context);
+    must_end_call = false;
     __atomic_fetch_add(&n_handlers, 1, __ATOMIC_SEQ_CST);
     answered = agent_sample(context);
     __atomic_fetch_sub(&n_handlers, 1, __ATOMIC_SEQ_CST);
@@ -159,8 +123,15 @@ static void handler(int sig, siginfo_t *info, void *context)
         return;
     }
     agent_arrived.ours++;
-    if (interrupts_call(context))
+    if (agent_restart_is_cut(context))
         count_cut();
+}
+
+void agent_signal_relayed(const void *ucontext, int flags)
+{
+    agent_arrived.handled++;
+    if (agent_restart_pc(ucontext) == (uint64_t)(uintptr_t)handler && !(flags & SA_RESTART))
+        must_end_call = true;
 }
 
 /* --- calls that our signal cut short --- */

@@ -62,5 +62,22 @@ class Confined(Compared):
             self.sandbox("execs", how)
 
 
+class Interrupted(Compared):
+    """Programs for which EINTR, or a part of a transfer, is fatal."""
+
+    def test_no_call_fails_because_of_our_signal(self):
+        # 20 calls a round: 10 million in the long form
+        for name in ("eintr", "eintr-fortified"):
+            r = self.compare(workload(name), "calls", str(rounds(300, 500000)))
+            self.assertEqual(r.number("quality.calls_interrupted"), 0)
+
+    def test_transfers_are_complete(self):
+        for name in ("eintr", "eintr-fortified"):
+            self.compare(workload(name), "partial", str(rounds(10, 5000)))
+
+    def test_signals_of_the_program_end_its_waits(self):
+        self.compare(workload("eintr"), "own", str(rounds(5, 2000)))
+
+
 if __name__ == "__main__":
     unittest.main()
