@@ -24,7 +24,7 @@ static void relay(int sig, siginfo_t *info, void *context)
 
 int agent_action_set(int sig, const struct sigaction *new, struct sigaction *old)
 {
-    struct sigaction relayed, was;
+    struct sigaction relayed, was = { 0 };
     action *before;
     int before_flags, rc;
 
@@ -43,10 +43,10 @@ int agent_action_set(int sig, const struct sigaction *new, struct sigaction *old
         }
     }
     rc = NEXT(sigaction)(sig, new ? &relayed : NULL, &was);
-    if (rc == 0 && was.sa_sigaction == relay) {
-        was.sa_sigaction = before;
+    if (was.sa_sigaction == relay || was.sa_flags & (int)SA_RESETHAND)
         was.sa_flags &= before_flags | ~SA_SIGINFO;
-    }
+    if (was.sa_sigaction == relay)
+        was.sa_sigaction = before;
     if (rc == 0 && old)
         *old = was;
     return rc;

@@ -79,5 +79,50 @@ class Interrupted(Compared):
         self.compare(workload("eintr"), "own", str(rounds(5, 2000)))
 
 
+class Stacks(Compared):
+    """Threads on small stacks, and alternate stacks."""
+
+    def test_programs_see_the_alternate_stacks_that_they_set(self):
+        self.compare(workload("stacks"), "view")
+
+    def test_an_alternate_stack_that_is_too_small_for_a_handler_is_harmless(self):
+        r = self.compare(workload("stacks"), "alternate", str(rounds(60, 5000)))
+        self.assertGreater(r.share_with("stack_work"), 50)
+
+    def test_threads_may_use_all_of_the_smallest_stacks(self):
+        self.compare(workload("stacks"), "threads", str(rounds(30, 10000)))
+
+    def test_coroutines_may_have_tiny_stacks(self):
+        r = self.compare(workload("stacks"), "contexts", str(rounds(500, 100000)))
+        self.assertGreater(r.share_with("run_coroutine"), 50)
+
+    def test_a_stack_overflow_ends_as_without_us(self):
+        self.compare(workload("stacks"), "overflow")
+        self.compare(workload("stacks"), "overflows")
+
+
+class Signals(Compared):
+    """The program's own use of signals."""
+
+    def test_a_signal_that_both_use_reaches_the_program_once(self):
+        for how in ("restart", "plain", "nothing"):
+            self.compare(workload("ownsignals"), "shared", how)
+
+    def test_functions_that_set_handlers_answer_as_before(self):
+        self.compare(workload("ownsignals"), "functions")
+
+    def test_no_signal_to_a_thread_merges_with_ours(self):
+        self.compare(workload("ownsignals"), "threads", str(rounds(500, 200000)))
+
+    def test_ignored_signals_are_inherited_in_each_way(self):
+        self.compare(workload("ownsignals"), "ignored")
+
+    def test_handlers_may_be_left_by_a_jump(self):
+        self.compare(workload("ownsignals"), "jumps", str(rounds(100, 20000)))
+
+    def test_a_stopped_program_continues(self):
+        self.compare(workload("ownsignals"), "stop")
+
+
 if __name__ == "__main__":
     unittest.main()
