@@ -60,7 +60,7 @@ static size_t room_for(bool fits, char *const *env)
 /* The environment ENV with our library as the first one, written to TO, of ROOM pointers. */
 static char **with_agent(char **to, size_t room, char *const *env)
 {
-    const char *others = "";
+    const char *others = NULL;
     char *text;
     size_t n = 0;
 
@@ -75,7 +75,7 @@ static char **with_agent(char **to, size_t room, char *const *env)
     to[n] = text;
     to[n + 1] = NULL;
     text = stpcpy(stpcpy(text, variable), agent.preload);
-    if (*others)
+    if (others) /* also an empty list */
         stpcpy(stpcpy(text, ":"), others);
     return to;
 }

@@ -75,13 +75,15 @@ static bool take_from(char **env)
             return false;
         memcpy(agent.preload, at, n);
         agent.preload[n] = 0;
+        if (at == list && !at[n]) {
+            remove_string(env, *e);
+            return true;
+        }
         n += at[n] != 0;
         memmove(at, at + n, strlen(at + n) + 1);
         n = strlen(list);
-        while (n && (list[n - 1] == ':' || list[n - 1] == ' '))
-            list[--n] = 0;
-        if (!n)
-            remove_string(env, *e);
+        if (n && at == list + n) /* ours was the last */
+            list[n - 1] = 0;
         return true;
     }
     return false;

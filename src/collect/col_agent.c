@@ -132,7 +132,7 @@ int col_agent_show(struct col_agent *a, const struct col_guard *folder, struct e
                                       "or a colon", folder->folder);
     a->is_shown = true;
     a->preload = others ? mem_strdup(others) : NULL;
-    list = mem_printf("%s/%s%s%s", folder->folder, AGENT_LIBRARY, others && *others ? ":" : "",
+    list = mem_printf("%s/%s%s%s", folder->folder, AGENT_LIBRARY, others ? ":" : "",
                       others ? others : "");
     setenv(variable, list, 1);
     free(list);

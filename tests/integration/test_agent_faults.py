@@ -124,5 +124,38 @@ class Signals(Compared):
         self.compare(workload("ownsignals"), "stop")
 
 
+class Starts(Compared):
+    """How programs, processes and threads start and end."""
+
+    def starts(self, *args):
+        return self.compare(workload("starts"), *map(str, args))
+
+    def test_exec_storms_end_no_program(self):
+        r = self.starts("execs", rounds(40, 5000))
+        self.assertGreater(r.share_with("start_work"), 10)
+
+    def test_programs_see_what_they_saw_however_they_are_started(self):
+        self.starts("ways")
+
+    def test_forks_of_programs_with_threads_succeed(self):
+        self.starts("forks", rounds(60, 20000))
+
+    def test_ten_thousand_short_threads_run(self):
+        self.starts("threads", rounds(10000, 1000000))
+
+    def test_threads_can_be_cancelled_in_our_hooks(self):
+        self.starts("cancel", rounds(25, 5000))
+
+    def test_libraries_come_and_go(self):
+        self.starts("libraries", rounds(100, 50000))
+
+    def test_closed_files_limits_and_other_roots_disturb_nothing(self):
+        self.starts("surroundings")
+
+    def test_each_way_to_end_stays_the_same(self):
+        for how in ("exit", "_exit", "quick_exit", "abort", "thread", "main", 9, 11, 15):
+            self.starts("ends", how)
+
+
 if __name__ == "__main__":
     unittest.main()
