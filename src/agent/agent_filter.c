@@ -47,7 +47,8 @@ static const struct call of_handler[] = {
 static const struct call of_start[] = {
     { SYS_openat, 0 }, { SYS_fstat, 0 }, { SYS_mmap, 0 }, { SYS_close, 0 }, { SYS_newfstatat, 0 },
     { SYS_prctl, PR_GET_NAME }, { SYS_rt_sigaction, 0 }, { SYS_rt_sigprocmask, 0 },
-    { SYS_faccessat, 0 }, { SYS_prlimit64, 0 }, { SYS_pread64, 0 }, { SYS_fgetxattr, 0 }, { SYS_munmap, 0 },
+    { SYS_faccessat, 0 }, { SYS_pread64, 0 }, { SYS_fgetxattr, 0 }, { SYS_munmap, 0 },
+    { SYS_prlimit64, 0 },
 #ifdef SYS_access
     { SYS_access, 0 },
 #endif
