@@ -39,8 +39,10 @@ static bool is_asked(const struct col_pacer *p, const struct col_paced_thread *t
 
 void col_ask_forget(struct col_pacer *p, struct col_paced_thread *t)
 {
-    if (is_asked(p, t))
+    if (is_asked(p, t)) {
         __atomic_store_n(&p->memory->request[t->request].state, AGENT_FREE, __ATOMIC_RELEASE);
+        t->owed -= t->owed > 0;
+    }
     t->asked_ns = 0;
 }
 
@@ -58,6 +60,7 @@ bool col_ask(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t 
     r->process = t->of->number;
     r->tid = (uint32_t)t->inner_tid;
     t->asked_ns = now;
+    t->owed++;
     __atomic_store_n(&r->state, AGENT_ASKED, __ATOMIC_SEQ_CST);
     /* The process may have changed its mind, and now waits for the requests that it sees. */
     if (col_ask_signal(p, t->of) != sig) {
@@ -90,13 +93,12 @@ bool col_ask_is_open(struct col_pacer *p, struct col_paced_thread *t, int sig, u
 
     patience_ns *= COL_PACED_NS_PER_MS;
     if (t->asked_ns && now - t->asked_ns > patience_ns) {
+        /* Else it waits for a CPU, or the signal was lost: ask again. */
         if (is_blocked(t, sig)) {
             t->silent = true;
             p->silent++;
-            col_ask_forget(p, t);
-        } else {
-            t->asked_ns = now;
         }
+        col_ask_forget(p, t);
     }
     return is_asked(p, t);
 }
@@ -119,8 +121,9 @@ static void take_sample(struct col_pacer *p, uint32_t i, uint64_t now)
     uint64_t time_ns = __atomic_load_n(&s->time_ns, __ATOMIC_RELAXED);
     struct col_batch_event *e;
 
-    if (!t)
+    if (!t || !t->owed) /* a program may write more samples than were asked for */
         return;
+    t->owed--;
     if (!time_ns || time_ns > now) /* a careful agent cannot ask for it */
         time_ns = now;
     /* A thread that waited for a CPU answers late, and is asked again soon. */

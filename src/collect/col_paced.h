@@ -42,6 +42,7 @@ struct col_paced_thread {
     uint64_t asked_ns;   /* 0: no request; HALTED: its last sample */
     uint32_t request;    /* its number */
     struct col_watched watch;
+    uint32_t owed;       /* samples that were asked for and did not come yet */
     struct col_paced_process *of;
 };
 

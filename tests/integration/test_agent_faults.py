@@ -157,5 +157,37 @@ class Starts(Compared):
             self.starts("ends", how)
 
 
+class Hostile(Case):
+    """Programs that write what they want into the memory that they share with the recorder."""
+
+    MOST_KB = 400000
+
+    def scribble(self, kind, seed):
+        """Record it and return the recording, and the seconds it took."""
+        path, start = self.dir / "p.fathom", time.monotonic()
+        recorder = subprocess.Popen([FATHOM, "record", "-q", "--in-process", "-o", path, "--", workload("scribble"),
+                                     str(rounds(400, 10000)), str(seed), kind], stdout=subprocess.PIPE)
+        said = recorder.stdout.read()
+        recorder.stdout.close()
+        status, used = os.wait4(recorder.pid, 0)[1:]
+        recorder.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual((said, recorder.returncode), (b"shared\n", 0))
+        self.assertLess(used.ru_maxrss, self.MOST_KB)
+        return Recording(path), time.monotonic() - start
+
+    def test_random_words_harm_no_recorder(self):
+        for seed in range(rounds(1, 30)):
+            for kind in ("all", "tables"):
+                self.scribble(kind, seed)
+
+    def test_processes_that_never_were_fill_no_memory(self):
+        self.scribble("processes", 1)
+
+    def test_a_program_adds_no_samples_that_were_not_asked_for(self):
+        r, seconds = self.scribble("samples", 1)
+        # At most one at each wake-up, of each of two threads, and they come a quarter period early.
+        self.assertLess(len(r.of("cpu")), 4 * 999 * seconds + 100)
+
+
 if __name__ == "__main__":
     unittest.main()
