@@ -35,6 +35,7 @@ struct agent {
     uint64_t stack_end; /* of the first thread */
     bool preloaded;     /* the hooks replace the functions of libc */
     char preload[256];  /* path of our library, for programs that this one starts */
+    char link[280];     /* to the memory; it leads nowhere when the recorder was killed */
 };
 extern struct agent agent;
 

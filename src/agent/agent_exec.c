@@ -33,21 +33,22 @@ static bool is_recorded(void)
 
     if (!m || __atomic_load_n(&m->ended, __ATOMIC_RELAXED))
         return false;
-    /* A filter of system calls may end the new program for what our library does in it. */
-    if (agent.careful || agent.confined)
-        return false;
     return m->follow || (agent_process() && (uint32_t)syscall(SYS_getpid) == agent.pid);
 }
 
 /* Pointers of room for the environment ENV with our library; 1: leave ENV as it is. */
-static size_t room_for(bool fits, char *const *env)
+static size_t room_for(enum program_fit fit, char *const *env)
 {
     size_t n = 0, text = 0;
+    /* A filter of system calls may end the new program for what our library does in it. */
+    bool leaves = agent.careful || agent.confined;
 
-    if (is_recorded() && fit != PROGRAM_FITS && fit != PROGRAM_MISSING)
+    if (!is_recorded())
+        return 1;
+    if (leaves || (fit != PROGRAM_FITS && fit != PROGRAM_MISSING))
         __atomic_fetch_add(&agent.memory->n_leaving, 1, __ATOMIC_RELAXED);
-    /* The folder has gone if the recorder was killed; another user may not read it. */
-    if (!fits || access(agent.preload, R_OK) < 0)
+    /* Not if the recorder was killed, nor as another user. */
+    if (leaves || fit != PROGRAM_FITS || access(agent.link, R_OK) < 0)
         return 1;
     for (; env && env[n]; n++)
         if (is_preload(env[n]))
@@ -80,32 +81,38 @@ static char **with_agent(char **to, size_t room, char *const *env)
     return to;
 }
 
-static bool fits_path(const char *path)
+/* A filter may forbid what judges a program. */
+static bool may_look(void)
 {
-    return is_recorded() && program_fit_path(path) == PROGRAM_FITS;
+    return is_recorded() && !agent.careful && !agent.confined;
 }
 
-static bool fits_name(const char *name)
+static enum program_fit fit_of_path(const char *path)
+{
+    return may_look() ? program_fit_path(path) : PROGRAM_MISSING;
+}
+
+static enum program_fit fit_of_name(const char *name)
 {
     char path[PATH_MAX];
     const char *found;
 
-    if (!is_recorded())
-        return false;
+    if (!may_look())
+        return PROGRAM_MISSING;
     found = program_find(name, getenv("PATH"), path, sizeof path);
-    return found && program_fit_path(found) == PROGRAM_FITS;
+    return found ? program_fit_path(found) : PROGRAM_MISSING;
 }
 
-static bool fits_file(int fd)
+static enum program_fit fit_of_file(int fd)
 {
-    return is_recorded() && program_fit_file(fd) == PROGRAM_FITS;
+    return may_look() ? program_fit_file(fd) : PROGRAM_MISSING;
 }
 
 /* --- exec --- */
 
 AGENT_HOOK int execve(const char *path, char *const argv[], char *const envp[])
 {
-    size_t n = room_for(fits_path(path), envp);
+    size_t n = room_for(fit_of_path(path), envp);
     char *room[n], **env = with_agent(room, n, envp);
     struct agent_signals s;
     int rc;
@@ -118,7 +125,7 @@ AGENT_HOOK int execve(const char *path, char *const argv[], char *const envp[])
 
 AGENT_HOOK int execvpe(const char *name, char *const argv[], char *const envp[])
 {
-    size_t n = room_for(fits_name(name), envp);
+    size_t n = room_for(fit_of_name(name), envp);
     char *room[n], **env = with_agent(room, n, envp);
     struct agent_signals s;
     int rc;
@@ -131,7 +138,7 @@ AGENT_HOOK int execvpe(const char *name, char *const argv[], char *const envp[])
 
 AGENT_HOOK int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    size_t n = room_for(fits_file(fd), envp);
+    size_t n = room_for(fit_of_file(fd), envp);
     char *room[n], **env = with_agent(room, n, envp);
     struct agent_signals s;
     int rc;
@@ -210,11 +217,11 @@ typedef int spawn_function(pid_t *restrict pid, const char *restrict path,
                            const posix_spawnattr_t *restrict attributes,
                            char *const *restrict argv, char *const *restrict env);
 
-static int spawn(spawn_function *next, bool fits, pid_t *pid, const char *path,
+static int spawn(spawn_function *next, enum program_fit fit, pid_t *pid, const char *path,
                  const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
                  char *const *argv, char *const *env)
 {
-    size_t n = room_for(fits, env);
+    size_t n = room_for(fit, env);
     char *room[n];
     struct agent_signals s;
     int rc;
@@ -230,7 +237,7 @@ AGENT_HOOK int posix_spawn(pid_t *restrict pid, const char *restrict path,
                            const posix_spawnattr_t *restrict attributes,
                            char *const *restrict argv, char *const *restrict env)
 {
-    return spawn(NEXT(posix_spawn), fits_path(path), pid, path, actions, attributes, argv,
+    return spawn(NEXT(posix_spawn), fit_of_path(path), pid, path, actions, attributes, argv,
                  env);
 }
 
@@ -239,5 +246,5 @@ AGENT_HOOK int posix_spawnp(pid_t *restrict pid, const char *restrict name,
                             const posix_spawnattr_t *restrict attributes,
                             char *const *restrict argv, char *const *restrict env)
 {
-    return spawn(NEXT(posix_spawnp), fits_name(name), pid, name, actions, attributes, argv, env);
+    return spawn(NEXT(posix_spawnp), fit_of_name(name), pid, name, actions, attributes, argv, env);
 }

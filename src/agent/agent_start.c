@@ -92,7 +92,7 @@ static bool take_from(char **env)
 /* The arguments of main: glibc passes them to constructors.  ENV may have been allocated later. */
 static void __attribute__((constructor(102))) start(int argc, char **argv, char **env)
 {
-    char folder[sizeof agent.preload];
+    size_t folder;
     TGT_KEEP_ERRNO();
 
     agent.stack_end = (uint64_t)(uintptr_t)argv;
@@ -100,9 +100,10 @@ static void __attribute__((constructor(102))) start(int argc, char **argv, char 
     if (!take_from(env))
         return;
     agent.preloaded = true;
-    memcpy(folder, agent.preload, sizeof folder);
-    folder[strlen(folder) - strlen(AGENT_LIBRARY)] = 0;
-    agent.memory = agent_join_map(folder);
+    folder = strlen(agent.preload) - strlen(AGENT_LIBRARY);
+    memcpy(agent.link, agent.preload, folder); /* the rest is zero */
+    agent.memory = agent_join_map(agent.link);
+    memcpy(agent.link + folder, AGENT_MEMORY, sizeof AGENT_MEMORY);
     if (!agent.memory)
         return;
     agent_stack_start();

@@ -13,12 +13,15 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/trust.h"
+#include "channel/agent_memory.h"
 
 enum {
     TRIES = 10,   /* a program may add a file while we remove the others */
+    STARTS_S = 3, /* in which programs load their libraries */
     ABOVE = 10,   /* descriptors that cannot collide with the first four */
 };
 static const int folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -128,6 +131,16 @@ int col_guard_link(const struct col_guard *g, const char *name, const char *targ
     return symlinkat(target, g->fd, name);
 }
 
+/* The recorder was killed.  A program that is about to start with the agent prints an error if the
+ * library is not there. */
+static void linger(int fd)
+{
+    struct timespec start = { STARTS_S, 0 };
+
+    if (faccessat(fd, AGENT_LIBRARY, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        nanosleep(&start, NULL);
+}
+
 /* Does not return.  Holds no file of the recorder except the folder: a reader of its output waits
  * for all writers. */
 static void __attribute__((noreturn)) guard(const struct col_guard *g, int end)
@@ -148,6 +161,7 @@ static void __attribute__((noreturn)) guard(const struct col_guard *g, int end)
     do
         n = read(0, &byte, 1);
     while (n < 0 && errno == EINTR);
+    linger(3);
     remove_folder(3, AT_FDCWD, g->folder);
     _exit(0);
 }

@@ -10,7 +10,7 @@ import time
 import unittest
 
 from recording import Recording
-from support import FATHOM, SECONDS, Case, need_seccomp, rounds, run, workload
+from support import FATHOM, SECONDS, Case, need, need_seccomp, rounds, run, workload
 
 
 class Compared(Case):
@@ -187,6 +187,57 @@ class Hostile(Case):
         r, seconds = self.scribble("samples", 1)
         # At most one at each wake-up, of each of two threads, and they come a quarter period early.
         self.assertLess(len(r.of("cpu")), 4 * 999 * seconds + 100)
+
+
+class Killed(Compared):
+    """Recorder and program end at any moment."""
+
+    def start(self, *command):
+        path = self.dir / "k.fathom"
+        path.unlink(missing_ok=True)
+        return path, self.start_session(FATHOM, "record", "-q", "--in-process", "-o", path, "--", *command)
+
+    def test_a_recorder_may_be_killed_at_any_moment(self):
+        out = self.dir / "out"
+        for i in range(rounds(4, 100)):
+            out.write_text("")
+            recorder = self.start("sh", "-c", f"{workload('eintr')} calls 60 >>{out} 2>&1; "
+                                  f"{workload('starts')} forks 8 >>{out} 2>&1; echo end $? >>{out}")[1]
+            time.sleep(i % 25 * 0.013)
+            recorder.kill()
+            recorder.wait(SECONDS)
+            self.until(lambda: not self.has_processes(recorder.pid), "the program")
+            # Empty: the recorder was killed before it started the command.
+            self.assertIn(out.read_text(), ("", "60 rounds\n8 processes, 0 failed\nend 0\n"))
+
+    def has_processes(self, session):
+        for p in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                if int(p.read_text().rpartition(")")[2].split()[3]) == session:
+                    return True
+            except (OSError, IndexError):
+                pass
+        return False
+
+    def test_a_program_may_be_killed_at_any_moment(self):
+        for i in range(rounds(4, 100)):
+            seen = self.dir / "pid"
+            seen.unlink(missing_ok=True)
+            path, recorder = self.start("sh", "-c", f"echo $$ >{seen}.new; mv {seen}.new {seen}; "
+                                        f"exec {workload('starts')} work 60000")
+            self.until(seen.exists, "the program")
+            time.sleep(i % 25 * 0.013)
+            os.kill(int(seen.read_text()), signal.SIGKILL)
+            self.assertEqual(recorder.wait(SECONDS), 137)
+            self.assertEqual(Recording(path).meta["rung"], "in-process")
+
+    def test_a_program_under_strace_is_left_alone(self):
+        need("strace")
+        command = ["strace", "-f", "-qq", "-o", "/dev/null", workload("eintr"), "own", "2"]
+        if run(*command, status=None).returncode:
+            self.skipTest("strace is refused here")
+        r = self.compare(*command)
+        self.assertEqual(r.share_with("on_alarm"), 0)
 
 
 if __name__ == "__main__":
