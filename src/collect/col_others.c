@@ -22,8 +22,8 @@ enum {
     RUSH_MS = 2,  /* the same when an agent told of one that cannot load it, */
     RUSH_FOR_MS = 50, /* for this time */
     SCAN_MS = 20, /* until the threads of processes are counted again, and 1 ms for each */
-    FULL_MS = 250, /* at least so often, all processes are looked at */
-    COST = 50,    /* a look costs at most 1 / COST of the time */
+    FULL_MS = 250, /* between looks whether processes have left their agent */
+    COST = 100,   /* a look costs at most 1 / COST of the time */
     LOAD_MS = 1000, /* in which a program loads the agent */
     MOST_LISTED = 6,
 };
@@ -217,6 +217,7 @@ static void consider(struct col_pacer *p, int64_t pid, bool may_load, uint64_t n
 {
     const char *why = why_not(p, pid, may_load);
 
+    p->others.is_unsure |= !why;
     if (why)
         add_new(p, pid, why, now);
 }
@@ -255,8 +256,8 @@ static void find_new(struct col_pacer *p, int64_t root, uint64_t now)
     vec_release(&below);
 }
 
-/* The number of the newest process is the last field.  It tells that there is a new one without a
- * look at all. */
+/* The number of the newest process or thread is the last field.  While it stays the same, nothing
+ * has to be looked at. */
 static bool has_new_pid(struct col_others *o)
 {
     char text[128], *last;
@@ -293,27 +294,29 @@ static bool has_hint(struct col_pacer *p)
 void col_others_look(struct col_pacer *p, uint64_t now)
 {
     struct col_others *o = &p->others;
-    uint64_t rest, cost;
+    uint64_t full_ns = FULL_MS * (uint64_t)COL_PACED_NS_PER_MS, start, rest, cost;
     bool full;
 
     if (!o->finds || now < o->look_ns)
         return;
+    start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (has_hint(p))
         o->rush_ns = now + RUSH_FOR_MS * (uint64_t)COL_PACED_NS_PER_MS;
     full = now < o->rush_ns || now >= o->full_ns;
     if (full)
         find_left(p, now);
-    if (has_new_pid(o) || full) {
+    if (has_new_pid(o) || o->is_unsure || now < o->rush_ns) {
+        o->is_unsure = false;
         for (size_t i = 0; i < o->root.n; i++)
             find_new(p, o->root.v[i], now);
         scan_soon(p, now);
     }
     if (full)
-        o->full_ns = now + FULL_MS * (uint64_t)COL_PACED_NS_PER_MS;
-    rest = now < o->rush_ns ? RUSH_MS : LOOK_MS;
-    rest *= COL_PACED_NS_PER_MS;
-    cost = COST * (clock_mono_ns() - now);
-    o->look_ns = now + (cost > rest ? cost : rest);
+        o->full_ns = now + full_ns;
+    rest = (now < o->rush_ns ? RUSH_MS : LOOK_MS) * (uint64_t)COL_PACED_NS_PER_MS;
+    cost = COST * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start);
+    rest = cost > rest ? cost : rest;
+    o->look_ns = now + (rest < full_ns ? rest : full_ns);
 }
 
 void col_others_find(struct col_pacer *p, int64_t keep, bool follow)

@@ -30,6 +30,7 @@ struct col_others {
     VEC(int64_t) root; /* look among the descendants of these */
     struct umap ignored; /* those that ran before */
     int last_pid;     /* of all processes, at the last look */
+    bool is_unsure;   /* some may still load the agent */
     uint32_t hints;   /* of the agents, at the last look */
     uint64_t look_ns, full_ns, rush_ns; /* next looks; how long to hurry */
     VEC(struct col_other) ended;
