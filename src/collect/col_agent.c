@@ -195,7 +195,7 @@ static struct perf_record *add_record(struct col_agent *a, uint32_t type,
 static void add_mappings(struct col_agent *a, const struct col_batch_event *e, char *text,
                          size_t n)
 {
-    for (char *line = text, *end; (end = memchr(line, '\n', (size_t)(text + n - line)));
+    for (char *line = text, *end; n && (end = memchr(line, '\n', (size_t)(text + n - line)));
          line = end + 1) {
         struct perf_mapping w;
         struct perf_record *r;

@@ -133,6 +133,7 @@ static void take_sample(struct col_pacer *p, uint32_t i, uint64_t now)
         t->of->maps = maps;
         col_code_changed(t->of, &p->batch, time_ns);
     }
+    col_code_need(t->of, s->pc, &p->batch, time_ns);
     if (p->watch)
         col_watch_sample(p, t, time_ns, s->cpu_ns);
     e = col_batch_add(&p->batch, COL_BATCH_SAMPLE, time_ns, agent_stack_of(p->memory, i),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/search.h"
 #include "collect/col_proc.h"
 
 enum {
@@ -70,12 +71,14 @@ static bool has_changed(const struct col_paced_process *x)
     return changed;
 }
 
-static void reread(struct col_paced_process *x, struct col_batch *b, uint64_t now)
+static void read_again(struct col_paced_process *x, struct col_batch *b, uint64_t now)
 {
     struct buf code = { 0 }, all = { 0 };
     struct col_batch_event *e;
 
     col_code_read(x->pid, 0, &code);
+    if (!code.n) /* it has ended */
+        return;
     add_removed(&all, &x->code, &code);
     buf_add(&all, code.data, code.n);
     e = col_batch_add(b, COL_BATCH_MAPS, now, all.data, all.n);
@@ -83,6 +86,13 @@ static void reread(struct col_paced_process *x, struct col_batch *b, uint64_t no
     buf_release(&all);
     buf_release(&x->code);
     x->code = code;
+    x->has_ranges = false;
+}
+
+/* Now, and again after a while. */
+static void reread(struct col_paced_process *x, struct col_batch *b, uint64_t now)
+{
+    read_again(x, b, now);
     x->maps_ns = x->maps_rest_ns < LAST_MS * (uint64_t)COL_PACED_NS_PER_MS ? now + x->maps_rest_ns
                                                                            : 0;
     x->maps_rest_ns *= 2;
@@ -94,6 +104,41 @@ void col_code_changed(struct col_paced_process *x, struct col_batch *b, uint64_t
     reread(x, b, now);
 }
 
+static void find_ranges(struct col_paced_process *x)
+{
+    const char *line = buf_text(&x->code);
+
+    x->range.n = 0;
+    for (size_t n; (n = strcspn(line, "\n")) && line[n]; line += n + 1) {
+        char *end;
+        uint64_t from = strtoull(line, &end, 16);
+
+        if (*end == '-')
+            vec_push(&x->range, ((struct col_paced_range){ from, strtoull(end + 1, NULL, 16) }));
+    }
+    x->has_ranges = true;
+}
+
+static bool is_known(struct col_paced_process *x, uint64_t pc)
+{
+    size_t at;
+
+    if (!x->has_ranges)
+        find_ranges(x);
+    at = search(0, x->range.n, i, x->range.v[i].start <= pc);
+    return at && pc < x->range.v[at - 1].end;
+}
+
+void col_code_need(struct col_paced_process *x, uint64_t pc, struct col_batch *b, uint64_t time_ns)
+{
+    uint64_t start = clock_mono_ns();
+
+    if (start < x->need_ns || is_known(x, pc))
+        return;
+    read_again(x, b, time_ns);
+    x->need_ns = start + COST * (clock_mono_ns() - start);
+}
+
 void col_code_exec(struct col_paced_process *x, struct col_batch *b, uint64_t time_ns)
 {
     struct col_batch_event *e;
@@ -102,6 +147,7 @@ void col_code_exec(struct col_paced_process *x, struct col_batch *b, uint64_t ti
     if (col_proc_comm(x->pid, x->pid, name, sizeof name) > 0)
         snprintf(x->name, sizeof x->name, "%.*s", (int)strcspn(name, "\n"), name);
     x->code.n = 0;
+    x->has_ranges = false;
     col_code_read(x->pid, 0, &x->code);
     e = col_batch_add(b, COL_BATCH_EXEC, time_ns, x->code.data, x->code.n);
     e->pid = e->tid = x->pid;
@@ -123,7 +169,7 @@ void col_code_refresh(struct col_paced_process *x, struct col_batch *b, uint64_t
     if (!same && col_paced_look_at_image(x))
         col_code_exec(x, b, time_ns);
     else if (!same)
-        reread(x, b, time_ns);
+        read_again(x, b, time_ns);
     x->maps_ns = start + COST * (clock_mono_ns() - start);
 }
 

@@ -20,6 +20,9 @@ void col_code_changed(struct col_paced_process *x, struct col_batch *b, uint64_t
 void col_code_refresh(struct col_paced_process *x, struct col_batch *b, uint64_t time_ns);
 /* Tell the main thread that X runs the program that it runs now. */
 void col_code_exec(struct col_paced_process *x, struct col_batch *b, uint64_t time_ns);
+/* A sample of TIME_NS was taken at PC: read X's maps again if they do not contain it.  The process
+ * may end before the main thread gets the sample. */
+void col_code_need(struct col_paced_process *x, uint64_t pc, struct col_batch *b, uint64_t time_ns);
 /* Read them again if it is time. */
 void col_code_look(struct col_paced_process *x, struct col_batch *b, uint64_t now);
 

@@ -185,7 +185,18 @@ static bool has_just_started(int64_t pid)
     return clock_ns(CLOCK_BOOTTIME) - start < LOAD_MS * (uint64_t)COL_PACED_NS_PER_MS;
 }
 
-/* Why process PID has no agent; NULL if it has one, or may still load it. */
+/* Its memory and its program are gone, and nobody can say what it was. */
+static bool has_ended(int64_t pid)
+{
+    int stat = col_proc_open_stat(pid);
+    bool ended = stat < 0 || col_proc_stat_ended(stat);
+
+    if (stat >= 0)
+        close(stat);
+    return ended;
+}
+
+/* Why process PID has no agent; NULL if it has one, may still load it, or has ended. */
 static const char *why_not(const struct col_pacer *p, int64_t pid, bool may_load)
 {
     struct buf code = { 0 };
@@ -201,7 +212,7 @@ static const char *why_not(const struct col_pacer *p, int64_t pid, bool may_load
     fit = program_fit_path(exe);
     if (fit == PROGRAM_FITS && p->memory && may_load && has_our_preload(pid))
         return NULL;
-    return col_agent_why(fit);
+    return has_ended(pid) ? NULL : col_agent_why(fit);
 }
 
 static struct col_paced_process *find_process(const struct col_pacer *p, int64_t pid)

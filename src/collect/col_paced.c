@@ -309,5 +309,6 @@ void col_paced_free(struct col_paced_process *x)
     vec_release(&x->awake);
     vec_release(&x->running);
     buf_release(&x->code);
+    vec_release(&x->range);
     free(x);
 }

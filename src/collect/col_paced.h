@@ -46,6 +46,10 @@ struct col_paced_thread {
     struct col_paced_process *of;
 };
 
+struct col_paced_range {
+    uint64_t start, end;
+};
+
 struct col_paced_process {
     enum col_paced_way way;
     uint32_t number; /* ASKED: in the memory of the agents */
@@ -68,6 +72,9 @@ struct col_paced_process {
     bool attached; /* the threads that are found now ran before the recording */
     bool hooked;   /* its agent reports new threads and unloaded libraries */
     struct buf code; /* lines of its maps with code, as last read */
+    VEC(struct col_paced_range) range; /* of these lines, if has_ranges */
+    bool has_ranges;
+    uint64_t need_ns; /* when a sample may make us read them again */
     uint64_t maps_ns, maps_rest_ns; /* when to read them again, 0: not; after that */
     uint64_t check_ns; /* when to look whether they have changed */
     VEC(struct col_paced_thread *) thread; /* in order of tid */

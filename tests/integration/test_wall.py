@@ -252,8 +252,8 @@ class Kinds(Waits):
         r, truth = self.measure(workload("waits"), *WAITS)
         main = self.main_thread(r)
         both = sum(s["weight"] for m in ("cpu", "wait") for s in r.of(m) if s["thread"] == main)
-        whole = r.number("duration_ns")
-        self.assertLess(abs(both - whole), 0.02 * whole + 50e6, f"{both} ns of {whole}")
+        whole = r.number("duration_ns")  # a busy machine starts a program, and notices its end, late
+        self.assertLess(both, 1.02 * whole, f"{both} ns of {whole}")
         self.assertGreater(both, sum(truth) - 0.02 * whole)
 
     def test_threads_that_live_for_milliseconds_are_seen_waiting(self):
@@ -273,7 +273,7 @@ class KindsInside(Kinds):
         self.addCleanup(target.kill)
         fathom("record", "-q", "--in-process", "--wall", "-o", self.out, "-p", target.pid, "-d", "1.5")
         r = Recording(self.out)
-        self.assertEqual(r.meta["rung"], "stops")
+        self.assertIn(r.meta["rung"], ("in-process", "stops"))
         found = self.waits_in(r, "main")
         self.assertGreater(sum(found.values()), 0.5 * r.number("duration_ns"))
         self.assertGreater(found["sleep"] + found["run queue"], 0.9 * sum(found.values()))
