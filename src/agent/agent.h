@@ -122,6 +122,9 @@ static inline bool agent_action_is_handler(const struct sigaction *a)
 /* sigaction for a signal that is not taken. */
 int agent_action_set(int sig, const struct sigaction *new, struct sigaction *old);
 
+/* agent_hooks.c: a thread has got another name. */
+void agent_hooks_named(void);
+
 /* agent_start.c: join in children of fork, if the recording follows them. */
 void agent_start_follow(void);
 

@@ -162,6 +162,8 @@ AGENT_HOOK int prctl(int option, ...)
     rc = NEXT(prctl)(option, a[0], a[1], a[2], a[3]);
     if (rc != 0)
         undo(&b);
+    if (option == PR_SET_NAME)
+        agent_hooks_named();
     return rc;
 }
 

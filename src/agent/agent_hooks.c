@@ -31,3 +31,19 @@ AGENT_HOOK int dlclose(void *library)
         __atomic_fetch_add(&p->maps, 1, __ATOMIC_RELAXED);
     return rc;
 }
+
+void agent_hooks_named(void)
+{
+    struct agent_process *p = agent_process();
+
+    if (p)
+        __atomic_fetch_add(&p->names, 1, __ATOMIC_RELAXED);
+}
+
+AGENT_HOOK int pthread_setname_np(pthread_t thread, const char *name)
+{
+    int rc = NEXT(pthread_setname_np)(thread, name);
+
+    agent_hooks_named();
+    return rc;
+}

@@ -100,7 +100,7 @@ static uint32_t fill(struct agent_memory *m, uint32_t parent, bool attached)
     p->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     p->parent = parent;
     NEXT(prctl)(PR_GET_NAME, p->name, 0, 0, 0);
-    p->signal = p->threads = p->maps = p->why_not = p->interrupted = 0;
+    p->signal = p->threads = p->maps = p->names = p->why_not = p->interrupted = 0;
     p->attached = attached;
     p->leaves = !agent.preloaded;
     return at;

@@ -45,7 +45,8 @@ struct agent_process {
     uint32_t pid;   /* as it sees itself */
     uint32_t signal;  /* that its handler serves; 0: it must not be signalled */
     uint32_t threads; /* changes when a thread is created */
-    uint32_t maps;    /* changes when a library may have been unloaded */
+    uint32_t maps;    /* changes when a library may have been unloaded, */
+    uint32_t names;   /* when a thread may have got another name */
     uint32_t why_not; /* enum agent_why: why signal is 0 */
     uint64_t start_ns;
     uint64_t namespace; /* inode of its namespace of processes, 0: unknown */

@@ -285,6 +285,9 @@ static void add_event(struct col_agent *a, const struct col_batch_event *e)
         r->text = e->name;
         add_mappings(a, e, (char *)bytes, e->n);
         break;
+    case COL_BATCH_NAME:
+        add_record(a, PERF_RECORD_COMM, e)->text = e->name;
+        break;
     case COL_BATCH_FORK:
         r = add_record(a, PERF_RECORD_FORK, e);
         r->parent_pid = r->parent_tid = (uint32_t)e->parent;

@@ -147,6 +147,7 @@ static void take_sample(struct col_pacer *p, uint32_t i, uint64_t now)
     e->regs = (struct unw_regs){ .pc = s->pc, .sp = s->sp, .fp = s->fp, .lr = s->lr, .bx = s->bx,
                                  .r10 = s->r10 };
     e->weight = col_paced_weight(t, s->cpu_ns);
+    t->has_sample = true;
     p->samples++;
 }
 

@@ -12,6 +12,7 @@
 enum col_batch_kind {
     COL_BATCH_EXEC, /* a process started a program; BYTES: its maps */
     COL_BATCH_FORK, /* a process is a copy of its parent */
+    COL_BATCH_NAME, /* a thread took the name NAME */
     COL_BATCH_MAPS, /* its mappings changed; BYTES: its maps; removed ones have no file */
     COL_BATCH_SAMPLE, /* BYTES: the stack from regs.sp */
     COL_BATCH_LEAVES, /* a thread begins to wait in CALL, */
@@ -29,7 +30,7 @@ struct col_batch_event {
     uint64_t weight;     /* SAMPLE: ns of CPU time */
     struct unw_regs regs; /* SAMPLE; of LOOK only pc and sp */
     long call;           /* LEAVES, LOOK: a system call, see col_offcpu.h */
-    char name[16];       /* EXEC */
+    char name[16];       /* EXEC, NAME */
     size_t at, n;        /* of its bytes in the batch */
     size_t number;       /* in order of discovery */
 };

@@ -42,6 +42,7 @@ struct col_paced_thread {
     uint64_t asked_ns;   /* 0: no request; HALTED: its last sample */
     uint32_t request;    /* its number */
     struct col_watched watch;
+    bool has_sample;
     uint32_t owed;       /* samples that were asked for and did not come yet */
     struct col_paced_process *of;
 };
@@ -64,7 +65,7 @@ struct col_paced_process {
     char refused[64];   /* why it could not be sampled, "" if it is */
     uint64_t other_ns, samples; /* its CPU time and samples without the agent */
     uint64_t period_ns;
-    uint32_t threads, maps; /* those of the memory when last looked at */
+    uint32_t threads, maps, names; /* those of the memory when last looked at */
     uint64_t scan_ns, count_ns; /* when to look for threads, and to count them */
     bool is_traced;
     uint64_t cpu_ns, counted_ns; /* CPU time, and when it was read */

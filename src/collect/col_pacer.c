@@ -15,6 +15,7 @@
 #include "collect/col_ask.h"
 #include "collect/col_code.h"
 #include "collect/col_leave.h"
+#include "collect/col_names.h"
 #include "collect/col_paced.h"
 #include "collect/col_stoppable.h"
 #include "collect/col_thread.h"
@@ -237,8 +238,10 @@ static void look_at(struct col_pacer *p, struct col_paced_process *x, uint64_t n
     size_t running, ended;
     int sig = 0;
 
-    if (x->way == COL_PACED_ASKED)
+    if (x->way == COL_PACED_ASKED) {
         col_code_look(x, &p->batch, now);
+        col_names_look(p, x, now);
+    }
     scan(p, x, now);
     if (x->way == COL_PACED_ASKED && !x->is_traced)
         sig = col_ask_signal(p, x);

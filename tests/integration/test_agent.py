@@ -63,6 +63,21 @@ class Inside(test_truth.Truth):
         self.assertGreater(r.share_with("child_work"), 0)
 
 
+class CommandsInside(test_truth.Commands):
+    """Samples keep the command of their time, without perf events."""
+
+    NOT_HERE = ("test_exec_on_the_whole_machine", "test_exec_in_a_perf_data_file",
+                "test_exec_in_the_text_of_perf_script")
+
+    def setUp(self):
+        super().setUp()
+        if self._testMethodName in self.NOT_HERE:
+            self.skipTest("needs perf events")
+
+    def record(self, command, *options):
+        return super().record(command, "--in-process", *options)
+
+
 class Unnoticed(Case):
     """Output and exit status are the same with and without the agent."""
 
