@@ -42,6 +42,50 @@ TEST(col_code_reports_mappings_that_are_gone_before_those_that_are_there)
     col_batch_release(&b);
 }
 
+/* An unknown pc must make it read the maps: at once for the first, later only from time to time. */
+TEST(col_code_reads_the_maps_for_code_that_is_not_in_them)
+{
+    struct col_paced_process x = { .pid = getpid() };
+    struct col_batch b = { 0 };
+    uint64_t here = (uint64_t)(uintptr_t)&col_code_need;
+
+    col_code_read(x.pid, 0, &x.code);
+    col_code_need(&x, here, &b, 5);
+    CHECK_EQ(b.v.n, 0);
+    x.code.n = 0;
+    x.has_ranges = false;
+    buf_printf(&x.code, "1000-%" PRIx64 " r-xp 00000000 08:01 7 /low\n", here);
+    col_code_need(&x, here - 1, &b, 6);
+    CHECK_EQ(b.v.n, 0);
+    col_code_need(&x, here, &b, 7);
+    CHECK_EQ(b.v.n, 1);
+    CHECK_EQ(b.v.v[0].kind, COL_BATCH_MAPS);
+    CHECK_EQ(b.v.v[0].time_ns, 7);
+    x.need_ns = 0;
+    col_code_need(&x, here, &b, 8);
+    CHECK_EQ(b.v.n, 1);
+    x.need_ns = UINT64_MAX;
+    col_code_need(&x, 1, &b, 9);
+    CHECK_EQ(b.v.n, 1);
+    buf_release(&x.code);
+    vec_release(&x.range);
+    col_batch_release(&b);
+}
+
+TEST(col_code_keeps_the_mappings_of_a_process_that_has_ended)
+{
+    struct col_paced_process x = { .pid = INT32_MAX };
+    struct col_batch b = { 0 };
+
+    buf_printf(&x.code, "1000-2000 r-xp 00000000 08:01 7 /it\n");
+    col_code_need(&x, 0x3000, &b, 5);
+    CHECK_EQ(b.v.n, 0);
+    CHECK_STR(buf_text(&x.code), "1000-2000 r-xp 00000000 08:01 7 /it\n");
+    buf_release(&x.code);
+    vec_release(&x.range);
+    col_batch_release(&b);
+}
+
 TEST(col_batch_has_a_limit_for_each_kind_of_event)
 {
     enum { N = 40 << 20 };
