@@ -99,9 +99,11 @@ bool agent_call_was_cut(const struct agent_call *before);
 #define AGENT_REPEAT(rc, call, update)                                       \
     do {                                                                     \
         struct agent_call before_ = agent_call_start();                      \
+        int errno_ = errno;                                                  \
         rc = (call);                                                         \
         if (!(rc < 0 && errno == EINTR && agent_call_was_cut(&before_)))     \
             break;                                                           \
+        errno = errno_;                                                      \
         update;                                                              \
     } while (1)
 

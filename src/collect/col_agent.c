@@ -176,8 +176,9 @@ int col_agent_start(struct col_agent *a, uint64_t begin_ns, struct err *e)
 uint64_t col_agent_cpu_ns(const struct col_agent *a)
 {
     uint64_t sampled = a->engine->attrs.v.v[0]->weight;
+    uint64_t used = a->pacer.cpu_ns > a->skipped_ns ? a->pacer.cpu_ns - a->skipped_ns : 0;
 
-    return a->pacer.cpu_ns > sampled ? a->pacer.cpu_ns : sampled; /* one may have ended unsure */
+    return used > sampled ? used : sampled; /* one may have ended unsure */
 }
 
 /* --- records --- */
@@ -220,8 +221,10 @@ static void add_sample(struct col_agent *a, const struct col_batch_event *e,
 {
     struct perf_record *r;
 
-    if (e->time_ns < a->begin_ns)
+    if (e->time_ns < a->begin_ns) {
+        a->skipped_ns += e->weight;
         return;
+    }
     r = add_record(a, PERF_RECORD_SAMPLE, e);
     r->misc = PERF_RECORD_MISC_USER;
     r->ip = e->regs.pc;

@@ -22,7 +22,8 @@ struct col_agent { /* zeroed: not used */
     struct col_batch batch;
     VEC(struct perf_record) records; /* of the batch, in order of time */
     size_t at;                       /* the next to return */
-    uint64_t begin_ns;               /* samples before are dropped */
+    uint64_t begin_ns;               /* samples before are dropped, */
+    uint64_t skipped_ns;             /* with this weight */
     uint32_t looks;                  /* number of the event of looks at waiting threads */
     bool is_shown;
     char *preload;                   /* the user's own LD_PRELOAD, or NULL */

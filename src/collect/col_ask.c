@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "collect/col_code.h"
 #include "collect/col_watch.h"
@@ -17,6 +18,7 @@
 enum {
     ANSWER_MS = 1000,    /* after that a thread may block the signal; */
     ANSWER_SOON_MS = 100, /* the same without hooks, which keep it unblocked */
+    LATE_NS = 250000,    /* a running thread usually answers before */
     ABANDONED_MS = 1000, /* a sample that takes longer belongs to a killed thread */
 };
 
@@ -46,8 +48,9 @@ void col_ask_forget(struct col_pacer *p, struct col_paced_thread *t)
     t->asked_ns = 0;
 }
 
-bool col_ask(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t now)
+bool col_ask(struct col_pacer *p, struct col_paced_thread *t, int sig)
 {
+    struct col_schedstat counts = { 0 };
     struct agent_request *r;
     uint32_t i = 0;
 
@@ -59,7 +62,9 @@ bool col_ask(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t 
     } while (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != AGENT_FREE);
     r->process = t->of->number;
     r->tid = (uint32_t)t->inner_tid;
-    t->asked_ns = now;
+    col_paced_counts(t, &counts);
+    t->queued_ns = counts.queue_ns;
+    t->asked_ns = clock_mono_ns();
     t->owed++;
     __atomic_store_n(&r->state, AGENT_ASKED, __ATOMIC_SEQ_CST);
     /* The process may have changed its mind, and now waits for the requests that it sees. */
@@ -92,7 +97,7 @@ bool col_ask_is_open(struct col_pacer *p, struct col_paced_thread *t, int sig, u
     uint64_t patience_ns = t->of->hooked ? ANSWER_MS : ANSWER_SOON_MS;
 
     patience_ns *= COL_PACED_NS_PER_MS;
-    if (t->asked_ns && now - t->asked_ns > patience_ns) {
+    if (t->asked_ns && now > t->asked_ns + patience_ns) {
         /* Else it waits for a CPU, or the signal was lost: ask again. */
         if (is_blocked(t, sig)) {
             t->silent = true;
@@ -113,6 +118,17 @@ static struct col_paced_thread *thread_of(const struct col_pacer *p, const struc
     return NULL; /* it has ended */
 }
 
+/* T did not run when it was asked, but waited for a CPU, until TIME_NS.  Samples must not show where
+ * threads wait for a CPU, which is often behind a system call that made them sleep. */
+static bool was_queued(struct col_paced_thread *t, uint64_t time_ns)
+{
+    uint64_t late_ns = time_ns > t->asked_ns ? time_ns - t->asked_ns : 0;
+    struct col_schedstat now;
+
+    return t->asked_ns && late_ns > LATE_NS && col_paced_counts(t, &now) &&
+           now.queue_ns - t->queued_ns > late_ns / 2;
+}
+
 static void take_sample(struct col_pacer *p, uint32_t i, uint64_t now)
 {
     const struct agent_sample *s = &p->memory->sample[i];
@@ -126,9 +142,8 @@ static void take_sample(struct col_pacer *p, uint32_t i, uint64_t now)
     t->owed--;
     if (!time_ns || time_ns > now) /* a careful agent cannot ask for it */
         time_ns = now;
-    /* A thread that waited for a CPU answers late, and is asked again soon. */
-    if (s->cpu_ns && s->cpu_ns - t->cpu_ns < p->period_ns / 2)
-        return;
+    if (was_queued(t, time_ns) || (s->cpu_ns && s->cpu_ns - t->cpu_ns < p->period_ns / 2))
+        return; /* it is asked again soon, and has the more weight */
     if (maps != t->of->maps) {
         t->of->maps = maps;
         col_code_changed(t->of, &p->batch, time_ns);

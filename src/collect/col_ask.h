@@ -9,7 +9,7 @@
 /* The signal that the agent of X serves; 0: X must not be signalled. */
 int col_ask_signal(const struct col_pacer *p, const struct col_paced_process *x);
 /* T runs: ask it for a sample with signal SIG.  Returns false if that failed. */
-bool col_ask(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t now);
+bool col_ask(struct col_pacer *p, struct col_paced_thread *t, int sig);
 /* T has not answered its request.  After a long time, find out why. */
 bool col_ask_is_open(struct col_pacer *p, struct col_paced_thread *t, int sig, uint64_t now);
 void col_ask_forget(struct col_pacer *p, struct col_paced_thread *t);

@@ -23,7 +23,7 @@ enum {
     NS_PER_MS = 1000000,
     SEARCH_MS = 1000,  /* for a thread */
     STOP_MS = 2000,    /* for one to stop */
-    ANSWER_MS = 10000, /* of the agent */
+    ANSWER_MS = 3000,  /* of the agent */
     PAUSE_MS = 3,
     GET_RSEQ = 0x420f, /* PTRACE_GET_RSEQ_CONFIGURATION */
 };

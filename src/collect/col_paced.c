@@ -44,6 +44,14 @@ static int open_file(int64_t pid, int tid, const char *file)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+bool col_paced_counts(struct col_paced_thread *t, struct col_schedstat *s)
+{
+    if (t->schedstat < 0)
+        t->schedstat = col_schedstat_open(t->of->pid, t->tid);
+    return t->schedstat >= 0 ? col_schedstat_get(t->schedstat, s)
+                             : col_schedstat_read(t->of->pid, t->tid, s); /* too many open files */
+}
+
 enum col_paced_state col_paced_state(struct col_paced_thread *t, struct col_proc_wait *w)
 {
     char text[512];

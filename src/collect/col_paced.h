@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "collect/col_offcpu.h"
 #include "collect/col_proc.h"
+#include "collect/col_schedstat.h"
 
 enum { COL_PACED_NS_PER_MS = 1000000 };
 
@@ -41,6 +42,7 @@ struct col_paced_thread {
     uint64_t look_ns, rest_ns;
     uint64_t asked_ns;   /* 0: no request; HALTED: its last sample */
     uint32_t request;    /* its number */
+    uint64_t queued_ns;  /* its time in the run queue, when asked */
     struct col_watched watch;
     bool has_sample;
     uint32_t owed;       /* samples that were asked for and did not come yet */
@@ -108,6 +110,8 @@ void col_paced_free(struct col_paced_process *x);
 
 enum col_paced_state { COL_PACED_ENDED, COL_PACED_WAITS, COL_PACED_RUNS };
 /* W: where it waits; not changed if that is unknown; or NULL. */
+/* What the scheduler has counted of T; false: it has ended. */
+bool col_paced_counts(struct col_paced_thread *t, struct col_schedstat *s);
 enum col_paced_state col_paced_state(struct col_paced_thread *t, struct col_proc_wait *w);
 /* CPU time of T, 0 if unknown.  Exact while it is stopped; else as old as the last tick. */
 uint64_t col_paced_thread_cpu(struct col_paced_thread *t);

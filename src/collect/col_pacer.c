@@ -25,8 +25,8 @@ enum {
     SLICE_NS = 100000,
     REST_MS = 2048,          /* between looks at a thread that waits */
     AWAKE_MS = 16,           /* a thread that waits for longer rests: it is not seen each time */
-    EXPLAIN_MS = 4,          /* CPU time that the running threads may leave unexplained, */
-    EXPLAIN_NS = 20000,      /* and for each thread: many times what a look at it costs */
+    EXPLAIN_NS = 20000,      /* CPU time that the running threads may leave unexplained, for each
+                              * thread: many times what a look at it costs */
     COUNT_NS = 100000,       /* between reads of that CPU time, for each thread */
     PENDING_NS = 500000,     /* between looks at threads that have not stopped yet */
     END_SECONDS = 2,         /* for the thread to end */
@@ -58,7 +58,7 @@ static bool sample(struct col_pacer *p, struct col_paced_thread *t, int sig, uin
     const struct col_paced_process *x = t->of;
 
     if (x->way == COL_PACED_ASKED)
-        return sig && col_ask(p, t, sig, now);
+        return sig && col_ask(p, t, sig);
     if (!x->is_traced && (!p->watch || now > t->asked_ns + x->period_ns - x->period_ns / 8))
         vec_push(&t->of->running, t);
     return true;
@@ -207,16 +207,16 @@ static bool may_have_ended(const struct col_paced_process *x)
     return first && (first->gone || col_paced_state(first, NULL) == COL_PACED_ENDED);
 }
 
-/* Threads that run explain the CPU time since it was last read; more of it means that others ran.
- * Reading it takes longer the more threads there are. */
-static void explain(struct col_pacer *p, struct col_paced_process *x, size_t running, uint64_t now)
+/* Threads that run explain the CPU time since it was last read; more of it means that others ran,
+ * and returns true: look at all of them.  Reading it takes longer the more threads there are. */
+static bool explain(struct col_pacer *p, struct col_paced_process *x, size_t running, uint64_t now)
 {
-    uint64_t used, most = EXPLAIN_MS * (uint64_t)COL_PACED_NS_PER_MS;
+    uint64_t used, most = x->period_ns / 2;
 
     x->explained_ns += running * (now - x->looked_ns);
     x->looked_ns = now;
     if (now < x->counted_ns + x->thread.n * COUNT_NS)
-        return;
+        return false;
     used = col_paced_cpu(x);
     p->cpu_ns += used;
     x->unexplained_ns += used > x->explained_ns ? used - x->explained_ns : 0;
@@ -224,8 +224,10 @@ static void explain(struct col_pacer *p, struct col_paced_process *x, size_t run
     x->counted_ns = now;
     if (most < x->thread.n * EXPLAIN_NS)
         most = x->thread.n * EXPLAIN_NS;
-    if (x->unexplained_ns > most)
-        wake(x);
+    if (x->unexplained_ns <= most)
+        return false;
+    wake(x);
+    return true;
 }
 
 static bool can_be_sampled(const struct col_paced_process *x, int sig)
@@ -254,7 +256,11 @@ static void look_at(struct col_pacer *p, struct col_paced_process *x, uint64_t n
     }
     if (ended)
         drop_gone(p, x, ended, now);
-    explain(p, x, running, now);
+    if (!explain(p, x, running, now))
+        return;
+    look_at_threads(p, x, sig, now, &ended);
+    if (ended)
+        drop_gone(p, x, ended, now);
 }
 
 static void tick(struct col_pacer *p)

@@ -68,14 +68,6 @@ static void tell(struct col_pacer *p, struct col_paced_thread *t, const struct c
     t->watch.off.unsure_ns = 0;
 }
 
-static bool get_counts(struct col_paced_thread *t, struct col_schedstat *s)
-{
-    if (t->schedstat < 0)
-        t->schedstat = col_schedstat_open(t->of->pid, t->tid);
-    return t->schedstat >= 0 ? col_schedstat_get(t->schedstat, s)
-                             : col_schedstat_read(t->of->pid, t->tid, s); /* too many open files */
-}
-
 void col_watch_sample(struct col_pacer *p, struct col_paced_thread *t, uint64_t time_ns,
                       uint64_t cpu_ns)
 {
@@ -83,7 +75,7 @@ void col_watch_sample(struct col_pacer *p, struct col_paced_thread *t, uint64_t 
     struct col_offcpu_steps s;
     struct col_schedstat c;
 
-    if (!get_counts(t, &c))
+    if (!col_paced_counts(t, &c))
         return;
     l.cpu_ns = cpu_ns ? cpu_ns : c.cpu_ns;
     l.queue_ns = c.queue_ns;
@@ -205,7 +197,7 @@ enum col_paced_state col_watch_look(struct col_pacer *p, struct col_paced_thread
     uint64_t turns;
 
     p->watch->looks++;
-    if (!get_counts(t, &c))
+    if (!col_paced_counts(t, &c))
         return COL_PACED_ENDED;
     for (int i = 0; !is_same_wait(&t->watch.off, &c) && i < TRIES; i++) {
         enum col_paced_state state;
@@ -213,7 +205,7 @@ enum col_paced_state col_watch_look(struct col_pacer *p, struct col_paced_thread
         t->watch.wait = (struct col_proc_wait){ .call = COL_OFFCPU_NO_CALL };
         state = col_paced_state(t, &t->watch.wait);
         turns = c.turns;
-        if (state != COL_PACED_WAITS || !get_counts(t, &c))
+        if (state != COL_PACED_WAITS || !col_paced_counts(t, &c))
             return state;
         if (c.turns == turns)
             break;
