@@ -38,6 +38,8 @@ static uint32_t n_handlers;
 static __thread bool blocks[N]; /* by the program, of those taken */
 static __thread uint64_t mask_then; /* the real mask when that was noted */
 
+static void handler(int sig, siginfo_t *info, void *context);
+
 /* --- the handler --- */
 
 /* The action of the program.  A handler may interrupt set_action, so this never waits for it. */
@@ -80,12 +82,31 @@ static void count_cut(void)
     __atomic_fetch_add(&p->interrupted, 1, __ATOMIC_RELAXED);
 }
 
+/* Whether a handler of the program may have ended a call: then it may expect EINTR. */
+static bool has_handlers(void)
+{
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT };
+    sigset_t skip;
+
+    sigemptyset(&skip);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigaddset(&skip, faults[i]);
+    for (int sig = 1; sig < 65; sig++) {
+        struct sigaction now;
+
+        if (sigismember(&skip, sig) != 1 && NEXT(sigaction)(sig, NULL, &now) == 0 &&
+            agent_action_is_handler(&now) && now.sa_sigaction != handler)
+            return true;
+    }
+    return false;
+}
+
 /* In a process that was not preloaded, and does not handle the signal. */
 static void handle_attached(const siginfo_t *info, ucontext_t *context, bool answered)
 {
     const struct agent_memory *m = agent.memory;
 
-    if (agent_restart_is_cut(context) && !agent_restart_repeat(context))
+    if (agent_restart_is_cut(context) && (has_handlers() || !agent_restart_repeat(context)))
         count_cut();
     if (__atomic_load_n(&m->ended, __ATOMIC_ACQUIRE) ||
         (!is_from_recorder(info, answered) && agent_join_is_over()))

@@ -13,6 +13,7 @@
 #include "collect/col_proc.h"
 
 enum {
+    SMALL_STACK = 64 << 10, /* as in agent_stack.c: may have no room for the handler */
     SYMBOLS_AT_ONCE = 1024,
     MOST_SYMBOLS = 4 << 20,
     MOST_NAMES = 256 << 20, /* bytes */
@@ -138,6 +139,18 @@ const struct col_area *col_image_area(const struct col_image *m, uint64_t addres
     return NULL;
 }
 
+bool col_image_small_stacks(const struct col_image *m)
+{
+    for (size_t i = 1; i < m->area.n; i++) {
+        const struct col_area *a = &m->area.v[i], *g = a - 1;
+
+        if (!*a->path && !strcmp(a->prot, "rw-p") && !*g->path && !strcmp(g->prot, "---p") &&
+            g->end == a->start && a->end - a->start < SMALL_STACK)
+            return true;
+    }
+    return false;
+}
+
 /* --- symbols --- */
 
 struct col_object *col_image_object(struct col_image *m, const char *name)
@@ -200,6 +213,7 @@ static void visit_type(struct col_object *o, uint32_t type, each_function *each,
         if (elf_file_bytes(&o->elf, text.offset, text.size, names))
             visit_table(o, &table, names, text.size, each, with);
         free(names);
+        return; /* a file has one of each type: more are a forgery, which would cost time */
     }
 }
 

@@ -48,5 +48,7 @@ uint64_t col_image_function(struct col_object *o, const char *name);
 void col_image_functions(struct col_object *o,
                          void (*each)(void *with, const char *name, uint64_t start, uint64_t end),
                          void *with);
+/* Whether threads have, by their guards, stacks of less than 64 KB. */
+bool col_image_small_stacks(const struct col_image *m);
 
 #endif

@@ -168,6 +168,25 @@ static void warm(struct col_inject *x, int tid, const struct col_proc_wait *w)
     col_quiet_check(&x->image, &q);
 }
 
+/* A constructor or destructor that waits for the thread that we choose would wait for ever. */
+static bool waits_in_linker(struct col_inject *x, const struct col_tids *tids, uint64_t until_ns)
+{
+    for (size_t i = 0; i < tids->n && clock_mono_ns() < until_ns; i++) {
+        struct col_proc_wait w;
+        struct col_quiet_thread q = { .tid = tids->v[i] };
+
+        if (!col_proc_wait(x->pid, tids->v[i], &w) || w.call < 0)
+            continue;
+        q.regs = (struct unw_regs){ .pc = w.pc, .sp = w.sp };
+        q.call = w.call;
+        if (col_quiet_loads(&x->image, &q)) {
+            x->why = "waits while another loads a library";
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Try the threads that wait, or those that run.  Returns false to give up. */
 static bool try_threads(struct col_inject *x, bool waiting, uint64_t until_ns)
 {
@@ -175,6 +194,10 @@ static bool try_threads(struct col_inject *x, bool waiting, uint64_t until_ns)
     bool goes_on = true;
 
     col_proc_threads(x->pid, &tids);
+    if (waits_in_linker(x, &tids, until_ns)) {
+        vec_release(&tids);
+        return clock_mono_ns() < until_ns;
+    }
     for (size_t i = 0; i < tids.n && goes_on && !x->entered; i++) {
         struct col_proc_wait w;
         bool waits = col_proc_wait(x->pid, tids.v[i], &w) && w.call >= 0;
@@ -240,6 +263,8 @@ static int prepare(struct col_inject *x, const char *folder, struct err *e)
         return err_set(e, ERR_REFUSED, "its mappings cannot be read");
     if (is_sanitized(x))
         return err_set(e, ERR_REFUSED, "it is built with a sanitizer");
+    if (col_image_small_stacks(&x->image))
+        return err_set(e, ERR_REFUSED, "a thread of it has a stack too small for a signal handler");
     c->dlopen = find_function(x, "dlopen");
     c->dlsym = find_function(x, "dlsym");
     c->errno_location = find_function(x, "__errno_location");

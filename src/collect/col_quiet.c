@@ -14,6 +14,7 @@
 enum {
     PAGE = 4096,
     ROOM = 64 << 10,       /* of stack, that dlopen may need */
+    GAP = 1 << 20,         /* that the kernel keeps free below a stack that grows */
     MOST_STACK = 256 << 10,
     MOST_FRAMES = 1024,
     NEAR = 64 << 10,       /* functions without a symbol this near to one may belong to it */
@@ -63,6 +64,15 @@ static bool can_grow(int64_t pid, uint64_t bytes)
            (most.rlim_cur == RLIM_INFINITY || bytes < most.rlim_cur);
 }
 
+/* Nothing lies so near below A that the kernel would not let it grow. */
+static bool has_space(const struct col_image *m, const struct col_area *a)
+{
+    for (size_t i = 0; i < m->area.n; i++)
+        if (m->area.v[i].end <= a->start && a->start - m->area.v[i].end < GAP + ROOM)
+            return false;
+    return true;
+}
+
 /* The area below A is its guard: nothing but the stack lies between. */
 static bool is_guarded(const struct col_image *m, const struct col_area *a)
 {
@@ -83,7 +93,8 @@ static uint64_t end_of_stack(const struct col_image *m, const struct col_quiet_t
         return 0;
     if (strcmp(a->path, "[stack]") == 0) {
         end = t->tid == m->pid ? start_of_stack(m->pid) : 0;
-        return end > t->regs.sp && t->regs.sp - a->start >= PAGE &&
+        return end > t->regs.sp && (t->regs.sp - a->start >= ROOM ||
+                        (t->regs.sp - a->start >= PAGE && has_space(m, a))) &&
                        can_grow(m->pid, end - t->regs.sp + ROOM)
                    ? end
                    : 0;
@@ -194,12 +205,17 @@ struct judge {
 static void judge_function(void *with, const char *name, uint64_t start, uint64_t end)
 {
     struct judge *j = with;
-    bool critical = is_critical(name);
+    bool asked = false, critical = false;
 
     j->allocates |= strcmp(name, "malloc") == 0;
     for (size_t i = 0; i < j->n; i++) {
         uint64_t at = j->address[i];
 
+        if (at + NEAR <= start || at >= end + NEAR)
+            continue;
+        if (!asked)
+            critical = is_critical(name);
+        asked = true;
         if (at >= start && at < end) {
             j->known[i] = true;
             j->critical |= critical;
@@ -257,6 +273,21 @@ static bool is_quiet_in(struct col_object *o, const struct walk *w, long call, b
 static bool is_in_program(const struct col_image *m, size_t i)
 {
     return strcmp(m->object.v[i].path, m->object.v[0].path) == 0;
+}
+
+bool col_quiet_loads(struct col_image *m, const struct col_quiet_thread *t)
+{
+    struct walk *w = mem_zalloc(sizeof *w);
+    bool found = false;
+
+    w->end = end_of_stack(m, t);
+    if (w->end)
+        walk(m, t, w);
+    for (size_t i = 0; i < m->object.n && !found; i++)
+        for (size_t k = 0; k < w->n && has_prefix(&m->object.v[i], "ld-"); k++)
+            found |= w->frame[k].pc >= m->object.v[i].start && w->frame[k].pc < m->object.v[i].end;
+    free(w);
+    return found;
 }
 
 const char *col_quiet_check(struct col_image *m, const struct col_quiet_thread *t)

@@ -20,6 +20,9 @@ struct col_quiet_thread {
 
 /* Whether a thread can wait in system call CALL, and repeat it. */
 bool col_quiet_call(long call);
+/* Whether T, which waits, is in the dynamic linker: it may hold its lock until another thread has
+ * done something, as in a constructor. */
+bool col_quiet_loads(struct col_image *m, const struct col_quiet_thread *t);
 /* Returns NULL, or why not, as the end of "a thread ...". */
 const char *col_quiet_check(struct col_image *m, const struct col_quiet_thread *t);
 

@@ -37,7 +37,8 @@ static bool is_unused(const struct col_image *m, const struct col_object *o, uin
     const unsigned char *now;
     ssize_t got;
 
-    if (!a || at + n > a->end || col_words_bytes(m->pid, at, n, &now) < n)
+    /* A shared mapping would pass our code on to its file. */
+    if (!a || a->prot[3] != 'p' || at + n > a->end || col_words_bytes(m->pid, at, n, &now) < n)
         return false;
     got = pread(o->fd, file, n, (off_t)(at - a->start + a->file_offset));
     return got >= 0 && (memcmp(now, file, n) == 0 || memcmp(now, code, n) == 0);
