@@ -219,16 +219,17 @@ static void add_mappings(struct col_agent *a, const struct col_batch_event *e, c
 static void add_sample(struct col_agent *a, const struct col_batch_event *e,
                        const unsigned char *stack)
 {
+    uint64_t since_ns = e->time_ns > a->begin_ns ? e->time_ns - a->begin_ns : 0;
+    uint64_t weight = e->weight < since_ns ? e->weight : since_ns;
     struct perf_record *r;
 
-    if (e->time_ns < a->begin_ns) {
-        a->skipped_ns += e->weight;
+    a->skipped_ns += e->weight - weight;
+    if (!weight)
         return;
-    }
     r = add_record(a, PERF_RECORD_SAMPLE, e);
     r->misc = PERF_RECORD_MISC_USER;
     r->ip = e->regs.pc;
-    r->period = e->weight;
+    r->period = weight;
     r->has_regs = r->has_stack = true;
     r->regs = e->regs;
     r->stack = (struct unw_stack){ e->regs.sp, stack, e->n };

@@ -118,8 +118,8 @@ static struct col_paced_thread *thread_of(const struct col_pacer *p, const struc
     return NULL; /* it has ended */
 }
 
-/* T did not run when it was asked, but waited for a CPU, until TIME_NS.  Samples must not show where
- * threads wait for a CPU, which is often behind a system call that made them sleep. */
+/* T did not run when it was asked, but waited for a CPU, until TIME_NS.  Samples must not show
+ * where threads wait for a CPU: that is often behind a system call that made them sleep. */
 static bool was_queued(struct col_paced_thread *t, uint64_t time_ns)
 {
     uint64_t late_ns = time_ns > t->asked_ns ? time_ns - t->asked_ns : 0;

@@ -128,7 +128,7 @@ void perf_unsampled_add(struct perf_processes *p, const struct perf_unsampled *u
         part[i].ns = smaller(part[i].room, period);
     if (room < ns && !u->some_unknown)
         give_parents(p, part, ns - room, u->stop_ns);
-    if (room < ns && (u->some_unknown || !u->sampled_ns))
+    if (room < ns && (u->some_unknown || u->sampled_ns < u->unsampled_ns / 10))
         give_first(part, p->thread.n, ns);
     write_samples(p, u, part);
     free(part);

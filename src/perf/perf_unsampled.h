@@ -8,8 +8,9 @@
  * The kernel measures the CPU time of all threads together, so the missing time is known.  It
  * becomes one sample of each thread, with only the frame "[not sampled]".  Its distribution is an
  * estimate: a thread misses at most a period, and no more than it lived; the rest belongs to the
- * threads that created those without samples.  If no record described these, or nothing was
- * sampled, as of a setuid program that an ordinary user records, it belongs to the first thread.
+ * threads that created those without samples.  If no record described these, or hardly anything
+ * was sampled, as of a setuid program that an ordinary user records, it belongs to the first
+ * thread.
  * Time of lost samples is left out, since these may belong to any thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FATHOM_PERF_PERF_UNSAMPLED_H

@@ -36,6 +36,7 @@ class Truth(Case):
         self.split("split")
 
     def test_frame_pointers_lead_to_the_root_of_a_program_that_keeps_them(self):
+        need_perf_events()
         # a leaf has no frame, so its caller f30 may be missing
         r = self.measure("deep-fp", "30000", options=("-F", "1999", "-gfp"))
         chain = ("main", *(f"f{i}" for i in range(1, 30)))
@@ -125,9 +126,11 @@ class Truth(Case):
 
     def test_two_hundred_threads_are_all_there(self):
         r = self.measure("threads", "200", "3000000", samples=200)
-        self.assertGreater(r.share_with("work"), 50)
+        sampled = [s for s in r.samples if "[not sampled]" not in r.stack(s["stack"])]
+        self.assertGreater(r.share_with("work", sampled), 50)
         self.assertEqual(r.number("quality.records_lost"), 0)
-        self.assertEqual(len(r.table["thread"]), 201)
+        if r.meta["rung"] != "in-process":  # which finds threads that live for more than a few milliseconds
+            self.assertEqual(len(r.table["thread"]), 201)
         self.assertEqual(len(r.table["process"]), 1)
 
     def test_five_hundred_started_programs_are_followed(self):

@@ -326,7 +326,9 @@ static int surroundings(const char *self)
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 4, 4 });
     WAY(vfork, execl(self, self, "work", "10", (char *)NULL));
     setrlimit(RLIMIT_NPROC, &(struct rlimit){ 10000, 10000 });
-    mlockall(MCL_CURRENT | MCL_FUTURE);
+    /* With a limit, the program itself may have no room for its stack. */
+    if (setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }) == 0)
+        mlockall(MCL_CURRENT | MCL_FUTURE);
     pthread_create(&thread, NULL, lock_stack, NULL);
     pthread_join(thread, NULL);
     munlockall();
