@@ -118,15 +118,16 @@ struct before {
 static struct before expect(const struct sock_fprog *f)
 {
     struct before b = { true, agent.careful, agent.confined, false };
+    bool is_known = f == &strict_filter || (!agent.careful && can_read(f));
 
-    if (!agent.careful && !can_read(f))
+    if (!is_known && !agent.careful)
         return (struct before){ 0 }; /* nor can the kernel */
     agent_sample_forget_thread();
     agent_signal_stop();
-    b.ended = !ALLOWS(f, ends_handler, true);
+    b.ended = !is_known || !ALLOWS(f, ends_handler, true);
     if (b.ended)
         agent_signal_end(AGENT_FILTERED);
-    agent.careful |= !ALLOWS(f, of_handler, true);
+    agent.careful |= b.ended || !ALLOWS(f, of_handler, true);
     agent.confined |= b.ended || !ALLOWS(f, of_start, false);
     if (!b.ended)
         agent_signal_go();

@@ -11,6 +11,24 @@
 #include "collect/col_room.h"
 #include "test.h"
 
+static bool has_small_stacks(uint64_t bytes, const char *guard)
+{
+    struct col_area area[] = { { .start = 0x1000, .end = 0x2000, .prot = "", .path = "" },
+                               { .start = 0x2000, .end = 0x2000 + bytes, .prot = "rw-p",
+                                 .path = "" } };
+    struct col_image m = { .area = { .v = area, .n = 2 } };
+
+    memcpy(area[0].prot, guard, 4);
+    return col_image_small_stacks(&m);
+}
+
+TEST(col_image_finds_stacks_without_room_for_a_handler)
+{
+    CHECK(has_small_stacks(16 << 10, "---p"));
+    CHECK(!has_small_stacks(64 << 10, "---p"));
+    CHECK(!has_small_stacks(16 << 10, "r--p")); /* no guard */
+}
+
 #if defined(__x86_64__)
 enum { CODE = 0x33, SP = 0x7ffffff01238 };
 

@@ -49,12 +49,12 @@ static void fail(const char *call, long rc)
     exit(1);
 }
 
-/* Evaluate CALL, which must return WANTED. */
-#define MUST(wanted, call)             \
-    do {                               \
-        long rc_ = (call);             \
-        if (rc_ != (wanted))           \
-            fail(#call, rc_);          \
+/* Evaluate CALL, which must return WANTED, and not leave the error of a call before. */
+#define MUST(wanted, call)                       \
+    do {                                         \
+        long rc_ = (errno = 0, (call));          \
+        if (rc_ != (wanted) || errno == EINTR)   \
+            fail(#call, rc_);                    \
     } while (0)
 /* Which must fail with NUMBER. */
 #define MUST_FAIL(number, call)        \

@@ -98,8 +98,15 @@ static int confine(const char *kind, const char *how)
     if (strcmp(kind, "strict") == 0)
         return how[0] == 'p' ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)
                              : (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL);
-    if (how[0] == 'p')
-        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &f);
+    if (how[0] == 'p') {
+        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &f) < 0)
+            return -1;
+        /* The first filter may forbid to look at the second before the kernel does. */
+        return strcmp(kind, "most") != 0 ||
+                       (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, 8) == -1 && errno == EFAULT)
+                   ? 0
+                   : -1;
+    }
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
                         how[0] == 't' ? SECCOMP_FILTER_FLAG_TSYNC : 0, &f);
 }
