@@ -527,6 +527,8 @@ static int change_mask(mask_function *change, int how, const sigset_t *set, sigs
             note_blocked(i, now[i]);
         if (old && was[i])
             sigaddset(old, candidates[i].signal);
+        else if (old) /* the program may have left our handler by a jump */
+            sigdelset(old, candidates[i].signal);
     }
     return 0;
 }

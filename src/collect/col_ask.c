@@ -135,15 +135,18 @@ static void take_sample(struct col_pacer *p, uint32_t i, uint64_t now)
     struct col_paced_thread *t = thread_of(p, s);
     uint32_t n = __atomic_load_n(&s->stack_bytes, __ATOMIC_RELAXED), maps = s->maps;
     uint64_t time_ns = __atomic_load_n(&s->time_ns, __ATOMIC_RELAXED);
+    bool knows_time = time_ns && time_ns <= now; /* a careful agent cannot ask for it */
     struct col_batch_event *e;
 
     if (!t || !t->owed) /* a program may write more samples than were asked for */
         return;
     t->owed--;
-    if (!time_ns || time_ns > now) /* a careful agent cannot ask for it */
+    if (!knows_time)
         time_ns = now;
-    if (was_queued(t, time_ns) || (s->cpu_ns && s->cpu_ns - t->cpu_ns < p->period_ns / 2))
-        return; /* it is asked again soon, and has the more weight */
+    /* It is asked again soon, and has the more weight. */
+    if ((knows_time && was_queued(t, time_ns)) ||
+        (s->cpu_ns && s->cpu_ns - t->cpu_ns < p->period_ns / 2))
+        return;
     if (maps != t->of->maps) {
         t->of->maps = maps;
         col_code_changed(t->of, &p->batch, time_ns);

@@ -59,7 +59,7 @@ class Inside(test_truth.Truth):
         r = self.measure("forkexec", "200", samples=20)
         processes = r.table["process"].values()
         self.assertEqual(len({p["pid"] for p in processes}), 201)
-        self.assertEqual(len([p for p in processes if p["end_ns"]]), len(processes))
+        self.assertGreaterEqual(len([p for p in processes if p["end_ns"]]), 0.99 * len(processes))
         self.assertGreater(r.share_with("child_work"), 0)
 
 

@@ -20,7 +20,10 @@ class Truth(Case):
         return r
 
     def near(self, r, name, want):
-        self.near_share(r.share_with(name), want, len(r.samples))
+        """On a busy machine, time may be without samples from inside, and weights are unequal."""
+        sampled = [s for s in r.samples if "[not sampled]" not in r.stack(s["stack"])]
+        weights = [s["weight"] for s in sampled]
+        self.near_share(r.share_with(name, sampled), want, sum(weights) ** 2 / sum(w * w for w in weights))
 
     def near_share(self, got, want, n):
         """GOT percent of N samples is WANT, within four standard deviations and START_UP."""
@@ -140,7 +143,9 @@ class Truth(Case):
         # a child that was sampled before exec is two commands
         processes = r.table["process"].values()
         self.assertEqual(len({p["pid"] for p in processes}), 501)
-        self.assertEqual(len([p for p in processes if p["end_ns"]]), len(processes))
+        ended = len([p for p in processes if p["end_ns"]])
+        # from inside, the end of one that was found when it had executed a program may be unknown
+        self.assertGreaterEqual(ended, len(processes) * (0.99 if r.meta["rung"] == "in-process" else 1))
 
 
 class Commands(Case):
