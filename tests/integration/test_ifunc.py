@@ -8,7 +8,7 @@ from support import (AS_NOBODY, FATHOM, NOBODY, SECONDS, Case, NobodyCase, need_
 
 # The function in the full library -> its name in the stripped one; None: by its start address.
 WANT = {"work_two": "work [ifunc]", "step_two": "step [ifunc]", "work_one": None, "step_one": None, "victim": None}
-ROUNDS = 300
+ROUNDS = 1200  # over a second: a busy recorder may lose all samples of a shorter time
 
 
 def addresses_of_functions():
